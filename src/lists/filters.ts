@@ -205,6 +205,30 @@ function impliedList(resource: AnyResource): FilterMember["implies"] {
   return column && values ? { column, values: values.split(",") } : undefined;
 }
 
+/** PERF: called once per table. */
+const functionsByCodec = new WeakMap<object, Map<PgCodec, FilterFunction[]>>();
+
+interface FilterFunction {
+  resource: AnyResource;
+  tag: string;
+}
+
+/** Functions tagged `@filter`, by the type of their first argument. */
+function filterFunctions(build: GraphileBuild.Build): Map<PgCodec, FilterFunction[]> {
+  let functions = functionsByCodec.get(build.input);
+  if (!functions) {
+    functions = new Map();
+    for (const resource of Object.values(build.pgResources) as AnyResource[]) {
+      const tag = resource.extensions?.tags?.filter;
+      if (typeof tag !== "string" || resource.parameters?.length !== 2) continue;
+      const { codec } = resource.parameters[0]!;
+      functions.set(codec, [...(functions.get(codec) ?? []), { resource, tag }]);
+    }
+    functionsByCodec.set(build.input, functions);
+  }
+  return functions;
+}
+
 const cache = new WeakMap<object, Map<PgCodec, FilterMember[]>>();
 
 /** The filter fields of a table, without includeDeleted. */
@@ -228,16 +252,8 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
         members.push({ ...columnMember(build, column, attribute, name), deprecationReason });
       }
     }
-    for (const resource of Object.values(build.pgResources) as AnyResource[]) {
-      const tag = resource.extensions?.tags?.filter;
-      if (
-        typeof tag === "string" &&
-        resource.parameters?.length === 2 &&
-        resource.parameters[0]!.codec === codec
-      ) {
-        members.push(functionMember(build, resource, tag));
-      }
-    }
+    for (const { resource, tag } of filterFunctions(build).get(codec) ?? [])
+      members.push(functionMember(build, resource, tag));
     // A filter without fields cannot be combined.
     if (members.length > 0) members.push(...combinators(build, codec, members));
     known.set(codec, members);

@@ -50,11 +50,25 @@ async function readTables(
   return new Map(rows.map(({ id, rows: found }) => [id, found ?? []]));
 }
 
+/** PERF: called once per enumeration. */
+const marksByName = new WeakMap<object, Map<string, string[]>>();
+
 /** The values that the enumeration of this GraphQL name declares with `@notAvailable`. */
 function notAvailable(build: GraphileBuild.Build, enumName: string): string[] {
-  const tables = Object.values(build.pgResources) as AnyResource[];
-  const tags = tables.find(({ extensions }) => extensions?.tags?.enumName === enumName)?.extensions?.tags;
-  return tagTexts(tags, "notAvailable").flatMap((values) => values.split(" "));
+  let marks = marksByName.get(build.input);
+  if (!marks) {
+    marks = new Map();
+    for (const { extensions } of Object.values(build.pgResources) as AnyResource[]) {
+      const name = extensions?.tags?.enumName;
+      if (typeof name === "string" && !marks.has(name))
+        marks.set(
+          name,
+          tagTexts(extensions?.tags, "notAvailable").flatMap((values) => values.split(" ")),
+        );
+    }
+    marksByName.set(build.input, marks);
+  }
+  return marks.get(enumName) ?? [];
 }
 
 export const EnumTablesPlugin: GraphileConfig.Plugin = {

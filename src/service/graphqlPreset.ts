@@ -54,6 +54,7 @@ import { PortfolioConnectionsPlugin } from "../plugins/PortfolioConnectionsPlugi
 import { PublicQueriesPlugin } from "../plugins/PublicQueriesPlugin.ts";
 import { RecordByIdPlugin } from "../plugins/RecordByIdPlugin.ts";
 import { RecordNodesPlugin } from "../plugins/RecordNodesPlugin.ts";
+import { ofConnections, ResourceSearchPlugin } from "../plugins/ResourceSearchPlugin.ts";
 import { ScalarsPlugin } from "../plugins/ScalarsPlugin.ts";
 import { SearchPlugin } from "../plugins/SearchPlugin.ts";
 import { SubscriptionsPlugin } from "../plugins/SubscriptionsPlugin.ts";
@@ -159,6 +160,7 @@ const plugins: GraphileConfig.Plugin[] = [
   IntrospectionPlugin,
   EnumTablesPlugin,
   BehaviorCachePlugin,
+  ResourceSearchPlugin,
   NamingPlugin,
   BehaviorsPlugin,
   ScalarsPlugin,
@@ -282,7 +284,12 @@ export function createPreset(options: PresetOptions): GraphileConfig.Preset {
     options.adaptor ?? makeFusedAdaptor({ deadlines: serviceDeadlines, ...(connections && { connections }) });
   const argumentTransforms = argumentTransformsOf(options);
   return {
-    extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset, transportPreset],
+    extends: [
+      PostGraphileAmberPreset,
+      PgSimplifyInflectionPreset,
+      { ...PgAggregatesPreset, plugins: PgAggregatesPreset.plugins?.map(ofConnections) },
+      transportPreset,
+    ],
     plugins,
     disablePlugins,
     pgServices: [

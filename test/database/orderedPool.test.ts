@@ -27,6 +27,17 @@ test("a statement that is refused costs no connection", async () => {
   expect(pool.listenerCount("error")).toBeGreaterThan(0);
 });
 
+test("of several idle connections, the one that was used most is used again", async () => {
+  const { pool } = world.open({ max: 3 });
+  const [before] = (await pool.query(own)).rows;
+  await pool.query(own);
+  const held = [await pool.connect(), await pool.connect(), await pool.connect()];
+  // The others become idle after it.
+  for (const client of held) client.release();
+  expect(pool.idleCount).toBe(3);
+  expect((await pool.query(own)).rows).toEqual([before]);
+});
+
 test("a connection that is lost, or left inside a transaction, is replaced", async () => {
   const { pool } = world.open({ max: 1 });
   const pids = new Set([(await pool.query(own)).rows[0].pid]);

@@ -73,8 +73,11 @@ export interface HostileWorld {
 export interface Attack {
   /** Short description for the table. */
   title: string;
-  /** Called once, before the clients start. */
-  prepare?(world: HostileWorld): Promise<void>;
+  /**
+   * Called once, before the clients start.
+   * @param documents how many documents of the attack to plan first, like a service that has run for a while
+   */
+  prepare?(world: HostileWorld, documents: number): Promise<void>;
   /**
    * One turn of an attacker, which each client repeats. It only throws if the attack itself no longer works, for
    * example because a field was removed. Refusals, which are expected, and broken connections are caught.

@@ -19,17 +19,19 @@ export interface AttackersData {
 /** Messages of the thread: ready, then the result. */
 export type AttackersMessage = { ready: true } | { requests: number; turns: number; faults: string[] };
 
-// Real attackers have machines of their own; here they only use what the service and its database leave.
-lowerPriority(19);
-
 const { file, facts, clients, turns: most = Infinity } = workerData as AttackersData;
+/** Whether times are measured. With a given number of turns, each only has to be carried out. */
+const isMeasured = most === Infinity;
+// Real attackers have machines of their own; here they only use what the service and its database leave.
+if (isMeasured) lowerPriority(19);
+
 const { default: attack } = (await import(file)) as { default: Attack };
 const ending = new AbortController();
 const { signal } = ending;
 await using world = openWorld(facts, signal);
 const say = (message: AttackersMessage) => parentPort!.postMessage(message);
 
-await attack.prepare?.(world);
+await attack.prepare?.(world, isMeasured ? 3 : 1);
 const before = world.requests;
 let turns = 0;
 const faults: string[] = [];

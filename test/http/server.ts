@@ -3,11 +3,16 @@ import { request as httpRequest } from "node:http";
 import type { IncomingHttpHeaders } from "node:http";
 import pino from "pino";
 import { makeGrafastSchema } from "postgraphile/grafast";
+import { eventLoop } from "../../src/admission/eventLoop.ts";
 import { type AppDeps, createApp } from "../../src/http/app.ts";
 import { CodedError } from "../../src/base/errors.ts";
 import { listen, type Listening } from "../../src/http/listen.ts";
 import { transportPreset } from "../../src/http/transportPreset.ts";
 import { testCertificate } from "../harness/certificate.ts";
+
+// What is occupied by one request would make those after it wait, for seconds after the longest documents. How long is tested in
+// test/limits/eventLoop.test.ts.
+eventLoop.charge = () => 0;
 
 /** What resolvers and the context function throw in these tests; set by the test that needs it. */
 export const faults: { resolver?: () => unknown; context?: () => unknown } = {};

@@ -6,9 +6,8 @@ const project = `{ publicProjects(first: 1) { ${withinLimits("publicProjects(fir
 /** Each takes the maximum allowed time to plan, as a visitor and as a viewer. */
 export default {
   title: "distinct documents just within the limits",
-  async prepare(world) {
-    // A service that has run for a while has planned many.
-    for (let n = 0; n < 3; n += 1) await world.ask(world.member, unlikeAnyOther(project));
+  async prepare(world, documents) {
+    for (let n = 0; n < documents; n += 1) await world.ask(world.member, unlikeAnyOther(project));
   },
   async play(world) {
     const { errors } = await world.ask(null, unlikeAnyOther(project));

@@ -16,9 +16,8 @@ function ask(world: HostileWorld) {
 /** One document, with a different plan for each set of variables. */
 export default {
   title: "one document with a plan for each set of variables",
-  async prepare(world) {
-    // A service that has run for a while has planned many.
-    for (let n = 0; n < 3; n += 1) await ask(world);
+  async prepare(world, documents) {
+    for (let n = 0; n < documents; n += 1) await ask(world);
   },
   async play(world) {
     const { errors } = await ask(world);
