@@ -1,4 +1,7 @@
-/** A small organization in a database where another one has almost all rows: it reads its own rows only. */
+/**
+ * Organizations of different sizes in one database: a small one beside one that has almost all rows reads its own rows
+ * only, and a page of a large one beside hundreds of small ones reads no more than the page.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { loadEventYears } from "../../bench/data/eventYears.ts";
@@ -44,6 +47,10 @@ beforeAll(async () => {
        select ${columns.replace("organization_id", "$1")} from app_public.leads limit 3`,
       [createOrganization.id],
     );
+    // Keys are not checked in this session.
+    await client.query(`insert into app_public.leads (${columns})
+      select ${columns.replace("organization_id", "o.id")} from
+        (select gen_random_uuid() as id from generate_series(1, 300)) o, (select * from app_public.leads limit 30) l`);
     await client.query("vacuum analyze");
   } finally {
     await client.end();
@@ -105,3 +112,10 @@ test("of a large organization, the latest events are read along its index, oldes
     expect(sequences).toHaveLength(50);
   }
 });
+
+test.each(["{ leads(first: 50) { id } }", "{ leadsConnection(first: 50) { nodes { id } } }"])(
+  "of a large organization among many, a page reads its rows: %s",
+  async (query) => {
+    expect((await explain(api, owner, query, {})).touched("leads")).toBeLessThanOrEqual(51);
+  },
+);
