@@ -109,7 +109,9 @@ const offsetArgument = ({ build }: ListField) => ({
 
 /** The latest records of a parent first: by id if that is indexed, or against the default order, which is. */
 export function newestFirst(table: AnyResource, parentColumn: string): OrderSpec[] {
-  const latest: OrderSpec[] = [{ column: "id", direction: "desc" }];
+  const uniques = table.uniques as { isPrimary: boolean; attributes: string[] }[];
+  const [key] = uniques.find(({ isPrimary }) => isPrimary)!.attributes;
+  const latest: OrderSpec[] = [{ column: key!, direction: "desc" }];
   if (isIndexed({ attributes: (table.codec as PgCodec).attributes! }, [parentColumn], latest)) return latest;
   return defaultOrder(table).map((spec) => ({
     ...spec,
