@@ -5,10 +5,11 @@ import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";
 import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
+import { isIndexed, orderWithin } from "./indexedOrders.ts";
 import { conditions, filterMembers, filterTypeName, customPlan } from "./filters.ts";
 import { defaultOrder, orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./pageArguments.ts";
-import { isIndexed, withDeleted } from "./portfolio.ts";
+import { withDeleted } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./listTypes.ts";
 import type { AnyStep, AnyQueryBuilder, AnyType, AnyInput } from "../schema/stackTypes.ts";
 
@@ -134,10 +135,8 @@ function orderByArgument({ build, resource, table, codec, select, isNested, pare
   // PERF: for a parent or function that has few rows, the planner would walk an index of all rows in that order.
   const ordered = (orderBy: unknown): OrderSpec[] => {
     const order = chosenOrder(table, orderBy, null);
-    const isRead = parentColumn === undefined || isIndexed(indexes, [parentColumn], order);
-    return isRead && !(isFunction && isGiven(orderBy))
-      ? order
-      : order.map((spec) => ({ ...spec, isSorted: true }));
+    if (parentColumn !== undefined) return orderWithin(indexes, [parentColumn], order);
+    return isFunction && isGiven(orderBy) ? order.map((spec) => ({ ...spec, isSorted: true })) : order;
   };
   return {
     description:

@@ -13,6 +13,7 @@ import { sql, type SQL } from "postgraphile/pg-sql2";
 import { conditions, customPlan, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
 import { follows, isUniform } from "./follows.ts";
+import { isIndexed, orderWithin, type ScopeColumns } from "./indexedOrders.ts";
 
 export interface PortfolioTable {
   name: [schema: string, table: string];
@@ -71,46 +72,7 @@ const isScoped = ({ columns }: PortfolioTable) => columns.has("organization_id")
 const showsDeleted = ({ columns }: PortfolioTable, { filter }: PortfolioRequest) =>
   filter?.includeDeleted === true && columns.has("deleted_at");
 
-/** Columns of the scopes, with the columns that an index of theirs has in front of an order. */
-type ScopeColumns = readonly [column: string, ...further: string[]];
-
-/** Whether `order` is another one, or its opposite. The id at its end may be sorted among equals. */
-function isAlong(order: OrderSpec[], indexed: OrderSpec[]): boolean {
-  const isTail = ({ column }: OrderSpec, at: number) => column === "id" && at > 0 && at === indexed.length;
-  const matches = (backwards: boolean) =>
-    order.every((spec, at) => {
-      const { column, direction, by, from } = spec;
-      const found = indexed[at];
-      if (found?.column !== column) return isTail(spec, at);
-      return !by && !from && (found.direction !== direction) === backwards;
-    });
-  return matches(false) || matches(true);
-}
-
-/**
- * Whether an index has the rows of a scope in an order, forwards or backwards.
- * @param table with its default order if that has an index in any case
- */
-export function isIndexed(
-  { attributes, defaultOrder }: Pick<PortfolioTable, "attributes"> & { defaultOrder?: OrderSpec[] },
-  [column, ...further]: ScopeColumns,
-  order: OrderSpec[],
-): boolean {
-  const { indexedOrders } = (attributes[column]?.extensions ?? {}) as { indexedOrders?: OrderSpec[][] };
-  // A view has the indexes of its tables.
-  if (!indexedOrders) return true;
-  const ofScope = order.filter((spec) => spec.column !== column && !further.includes(spec.column));
-  return (
-    (defaultOrder !== undefined && isAlong(order, defaultOrder)) ||
-    indexedOrders.some(
-      (indexed) =>
-        further.every((name, at) => indexed[at]?.column === name) &&
-        isAlong(ofScope, indexed.slice(further.length)),
-    )
-  );
-}
-
-/** Not flattened: the order of the list cannot be read from an index of all organizations. */
+/** Not flattened, so that the order of the connection cannot be read from an index of all organizations. */
 const fence = sql`offset 0`;
 
 /** `(select …)` for the FROM of a list; rows are ordered and limited. */
@@ -220,15 +182,18 @@ function branchOf(
     else all.push(...listed.map((m) => oneOf(m.column!, filter![m.name] as string[])));
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     const source = sql`(select * from ${sql.join(sources, " cross join ")})`;
-    if (!isIndexed(table, ofScope, order) || isLeftToConnection(request))
-      return sql`select b.* from ${source} s cross join lateral (select t.* from ${sql.identifier(...table.source)} t where ${sql.join([...all, anyOf(cursorParts(table, request))], " and ")} ${fence}) b`;
+    if (isLeftToConnection(request))
+      return sql`select b.* from ${source} s cross join lateral (select t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} ${fence}) b`;
+    const isAlong = isIndexed(table, ofScope, order);
+    const parts = cursorParts(table, request);
     const firstRows: FirstRows = (columns, further, cut) =>
-      sql`(select ${columns} from ${sql.identifier(...table.source)} t where ${sql.join([...all, ...further], " and ")} order by ${orderSql(order, rows)} ${cut})`;
+      sql`(select ${columns} from ${sql.identifier(...table.source)} t where ${sql.join([...all, ...further], " and ")} order by ${orderSql(orderWithin(table, ofScope, order), rows)} ${cut})`;
     return sql.join(
-      cursorParts(table, request).map((part) => {
+      // Rows that are sorted are read once.
+      (isAlong ? parts : [anyOf(parts)]).map((part) => {
         const ofPart: FirstRows = (columns, further, cut) => firstRows(columns, [part, ...further], cut);
         return (
-          (many ? bounded(table, order, source, ofPart, limit) : undefined) ??
+          (many && isAlong ? bounded(table, order, source, ofPart, limit) : undefined) ??
           sql`select b.* from ${source} s cross join lateral ${ofPart(sql`t.*`, [], sql`limit ${sql.literal(limit)}`)} b`
         );
       }),
@@ -484,10 +449,8 @@ export function projectSql(
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
     const mark = all.length > 1 + where.length ? customPlan : sql.blank;
     const source = sql.identifier(...table.source);
-    const page = sql`order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)}`;
-    return isIndexed(table, columns, order)
-      ? sql`(select ${mark} t.* from ${source} t where ${sql.join(all, " and ")} ${page})`
-      : sql`(select ${mark} t.* from (select t.* from ${source} t where ${sql.join(all, " and ")} ${fence}) t ${page})`;
+    const page = sql`order by ${orderSql(orderWithin(table, columns, order), rows)} limit ${sql.literal(first + offset)}`;
+    return sql`(select ${mark} t.* from ${source} t where ${sql.join(all, " and ")} ${page})`;
   };
   const parts = after ? follows(table.attributes, order, after).map((part) => [part]) : [[]];
   const branches = parts.flatMap((part) => [

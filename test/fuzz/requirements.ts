@@ -186,7 +186,7 @@ export class RequirementFinder {
   }
 
   /**
-   * Tries a token with the listed permissions, and tokens without one of them each.
+   * Executes it with a token that has the listed permissions, and with tokens that lack one of them each.
    * @param listed alternatives of the operation: permissions separated by spaces, or a word for none
    * @returns `refused` if the player does not succeed with the input; the requirement if it is not listed; otherwise
    * undefined
