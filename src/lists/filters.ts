@@ -205,7 +205,7 @@ function impliedList(resource: AnyResource): FilterMember["implies"] {
   return column && values ? { column, values: values.split(",") } : undefined;
 }
 
-/** PERF: called once per table. */
+/** By build. PERF: all functions are searched once per schema instead of once per table. */
 const functionsByCodec = new WeakMap<object, Map<PgCodec, FilterFunction[]>>();
 
 interface FilterFunction {

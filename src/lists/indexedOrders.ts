@@ -2,7 +2,7 @@
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import type { OrderSpec } from "./orders.ts";
 
-/** Columns of the scopes, with the columns that an index of theirs has in front of an order. */
+/** The columns by which the rows of a scope are found, in the order in which an index begins with them. */
 export type ScopeColumns = readonly [column: string, ...further: string[]];
 
 /** Whether `order` is another one, or its opposite. The id at its end may be sorted among equals. */

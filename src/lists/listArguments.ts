@@ -7,7 +7,7 @@ import { tagTexts } from "../schema/codecNames.ts";
 import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
 import { isIndexed, orderWithin } from "./indexedOrders.ts";
 import { conditions, filterMembers, filterTypeName, customPlan } from "./filters.ts";
-import { defaultOrder, orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
+import { defaultOrder, orderExpression, reversed, placed, defaultSort, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./pageArguments.ts";
 import { withDeleted } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./listTypes.ts";
@@ -114,12 +114,10 @@ export function newestFirst(table: AnyResource, parentColumn: string): OrderSpec
   const [key] = uniques.find(({ isPrimary }) => isPrimary)!.attributes;
   const latest: OrderSpec[] = [{ column: key!, direction: "desc" }];
   if (isIndexed({ attributes: (table.codec as PgCodec).attributes! }, [parentColumn], latest)) return latest;
-  return defaultOrder(table).map((spec) => ({
-    ...spec,
-    direction: spec.direction === "asc" ? "desc" : "asc",
-  }));
+  return reversed(defaultOrder(table));
 }
 
+/** Whether an order was requested; an empty list counts as none. */
 export const isGiven = (orderBy: unknown) => Array.isArray(orderBy) && orderBy.length > 0;
 
 /** `orderBy`; undefined if the records have no order. */

@@ -75,6 +75,11 @@ export function defaultOrder(resource: AnyResource): OrderSpec[] {
   return total(text ? parseOrder(text) : [{ column: "id", direction: "desc" }]);
 }
 
+/** The opposite order. */
+export function reversed(order: OrderSpec[]): OrderSpec[] {
+  return order.map((spec) => ({ ...spec, direction: spec.direction === "asc" ? "desc" : "asc" }));
+}
+
 /** The values of `sort`: name → order. */
 export function sorts(resource: AnyResource): Map<string, OrderSpec[]> {
   return new Map(

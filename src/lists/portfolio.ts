@@ -138,7 +138,7 @@ function splitFilter(
 const liveRows = ({ columns }: PortfolioTable) =>
   columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
 
-/** Whether the rows after the cursor cannot be told by comparing rows; then the connection itself omits the others. */
+/** Whether no row comparison expresses the position of the cursor; then the connection omits the rows before it. */
 const isLeftToConnection = ({ order, after }: PortfolioRequest) => Boolean(after) && !isUniform(order);
 
 /** The rows after the cursor, split into parts that each match an index range; always true without a cursor. */

@@ -6,7 +6,7 @@ import { sourceName, tableName, type AnyResource } from "../schema/recordTables.
 import { filterMembers } from "./filters.ts";
 import { cursorValues } from "./cursors.ts";
 import { isUniform } from "./follows.ts";
-import { defaultOrder, type OrderSpec } from "./orders.ts";
+import { defaultOrder, reversed, type OrderSpec } from "./orders.ts";
 import { chosenOrder, pageSize, pageSizes, skip } from "./pageArguments.ts";
 import { projectSql, withDeleted, type PortfolioRequest } from "./portfolio.ts";
 import type { AnyStep, AnyScope, AnyType, AnyInput } from "../schema/stackTypes.ts";
@@ -40,12 +40,8 @@ function pageOf(
   const [from, until] = backwards ? [given.before, given.after] : [given.after, given.before];
   const size = backwards ? last! : first;
   if (until != null || (from != null && !isUniform(order))) return undefined;
-  const reversed = order.map((spec): OrderSpec => ({
-    ...spec,
-    direction: spec.direction === "asc" ? "desc" : "asc",
-  }));
   return {
-    order: backwards ? reversed : order,
+    order: backwards ? reversed(order) : order,
     first: size + 1,
     offset: 0,
     after: from == null ? null : cursorValues(from, order, resource.codec.attributes),
