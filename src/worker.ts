@@ -113,7 +113,12 @@ class JobWorker implements Worker {
       max: connections,
       log,
       pausedTasks: () => liveness.pausedTasks(),
-      noted: (ids) => ids.forEach((id) => liveness.held.delete(id)),
+      noted: (ids, inQueue) => {
+        for (const id of ids) liveness.held.delete(id);
+        // PERF: the slot asked for its next job while the outcome of this one was on its way, when the queue was
+        // still locked. Without a nudge, the next job of the queue would wait for the next poll.
+        if (inQueue) this.#workerPool?.nudge(1);
+      },
     });
     this.#due = coalesceCalls(
       () => this.#nudgeForDueJobs(),
@@ -186,6 +191,12 @@ class JobWorker implements Worker {
       this.#workerPool = workerPool;
       liveness.begin(workerPool.id);
     });
+    // A slot that has ended must not be nudged.
+    const retire = ({ workerPool }: { workerPool: WorkerPool }) => {
+      if (this.#workerPool === workerPool) this.#workerPool = undefined;
+    };
+    events.on("pool:gracefulShutdown", retire);
+    events.on("pool:forcefulShutdown", retire);
     events.on("job:start", ({ job }) => void liveness.held.add(String(job.id)));
     events.on("worker:getJob:error", () => liveness.noteLostAnswer());
     this.#options.listen?.(events);

@@ -18,8 +18,8 @@ export interface RunnerPoolOptions {
   /** Maximum number of connections. */
   max: number;
   log: Logger;
-  /** Called when the outcome of jobs was recorded. */
-  noted: (jobIds: string[]) => void;
+  /** Called when the outcome of jobs was recorded; `inQueue`: their named queue is available again. */
+  noted: (jobIds: string[], inQueue: boolean) => void;
   /** Ids of tasks whose jobs are not fetched. */
   pausedTasks?: () => ReadonlySet<number>;
 }
@@ -41,6 +41,8 @@ const NOTE_MS = 10 * 60_000;
 
 /** Prepared statements that record outcomes, by name. They are idempotent. */
 const notes = /^(complete|fail|return)_jobs?(_q)?\//;
+/** Those of them that are about jobs of named queues, which they release. */
+const queueNotes = /_q\//;
 
 /** Prepared statements that fetch jobs, by name. */
 const questions = /^get_job/;
@@ -51,7 +53,7 @@ const STOPPING_MS = 5_000;
 export class RunnerPool extends Pool {
   readonly #pauses = backoff();
   readonly #ending = new AbortController();
-  readonly #noted: (jobIds: string[]) => void;
+  readonly #noted: RunnerPoolOptions["noted"];
   readonly #pausedTasks: () => ReadonlySet<number>;
   /** No new connections before this time. */
   #notBefore = 0;
@@ -144,7 +146,7 @@ export class RunnerPool extends Pool {
       },
       { withinMs: NOTE_MS, signal: this.#ending.signal },
     );
-    this.#noted(jobsOf(note));
+    this.#noted(jobsOf(note), queueNotes.test(note.name));
     return result;
   }
 

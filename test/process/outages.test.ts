@@ -77,7 +77,8 @@ const lines = async () => (await readFile(done(), "utf8").catch(() => "")).split
 const left = async () =>
   (
     await owner.query(
-      `select j.id, j.locked_by, j.locked_at, j.run_at, j.attempts, j.last_error, j.job_queue_id, clock_timestamp() as now,
+      `select j.id, j.locked_by, j.locked_at, j.run_at, j.attempts, j.last_error, clock_timestamp() as now,
+         (select to_jsonb(q) from graphile_worker._private_job_queues q where q.id = j.job_queue_id) as queue,
          (select jsonb_agg(w) from app_private.workers w) as workers,
          (select jsonb_agg(c) from app_private.worker_connections c) as connections
        from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id where t.identifier = 'work'`,
