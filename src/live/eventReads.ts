@@ -7,11 +7,12 @@ import { organizationParty, partyOf } from "../admission/party.ts";
 import type { Logger } from "../base/log.ts";
 import { pgSettings, type Claims } from "../database/claims.ts";
 import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
+import { isOutage } from "../database/outages.ts";
 import { makePool } from "../database/pool.ts";
 import type { TokenFacts } from "../database/tokenCheck.ts";
 import { Batch, type LiveEvent } from "./batch.ts";
 
-/** Row of app_hidden.read_events. */
+/** Row of app_hidden.read_events; the last one of a viewer has no event, but the head. */
 type EventRow = [
   sequence: string,
   name: string,
@@ -30,6 +31,21 @@ export interface StreamStart {
   readonly head: number;
 }
 
+/** A request for live events. */
+interface WaitingRead {
+  readonly claims: Claims;
+  readonly after: number;
+  readonly most: number;
+  resolve(batch: Batch | undefined): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Sets of claims per statement. The results of one statement are delivered while the next is executed, so more per
+ * statement delay the first readers, and fewer repeat the start of a transaction.
+ */
+const GROUP = 8;
+
 export class EventReads {
   readonly #pool: Pool;
   readonly #withPgClient: ReturnType<ReturnType<typeof makeFusedAdaptor>["createWithPgClient"]>;
@@ -39,6 +55,8 @@ export class EventReads {
     live: new FairSemaphore({ capacity: 1 }),
     behind: new FairSemaphore({ capacity: 1 }),
   };
+  /** Requests for live events, by organization. */
+  readonly #waiting = new Map<string, WaitingRead[]>();
 
   /** @param connectionString of plat_authenticator */
   constructor(connectionString: string, log: Logger) {
@@ -75,24 +93,101 @@ export class EventReads {
 
   /**
    * The visible events of an organization after a sequence number, from a range with a maximum length; undefined
-   * if the viewer has lost access.
+   * if the viewer has lost access. On the lane `live`, simultaneous requests share statements.
    */
   async events(
     claims: Claims,
     organizationId: string,
     { after, most, lane }: { after: number; most: number; lane: "live" | "behind" },
   ): Promise<Batch | undefined> {
-    const party = lane === "live" ? organizationParty(organizationId) : partyOf(claims.userId, undefined);
-    const rows = await this.#lanes[lane].run(party, () =>
-      this.#asViewer<EventRow>(
-        claims,
-        "read_events",
-        `select sequence, name, project_id, subject_type, subject_id, extract(epoch from occurred_at) * 1000, message, head
-         from app_hidden.read_events($1, $2, $3)`,
-        [organizationId, after, most],
-      ),
+    if (lane === "live")
+      return new Promise((resolve, reject) => {
+        const one = { claims, after, most, resolve, reject };
+        const waiting = this.#waiting.get(organizationId);
+        if (waiting) return void waiting.push(one);
+        this.#waiting.set(organizationId, [one]);
+        void this.#readWaiting(organizationId);
+      });
+    return this.#lanes.behind.run(partyOf(claims.userId, undefined), () =>
+      this.#readAlone(claims, organizationId, after, most),
+    );
+  }
+
+  async #readAlone(
+    claims: Claims,
+    organizationId: string,
+    after: number,
+    most: number,
+  ): Promise<Batch | undefined> {
+    const rows = await this.#asViewer<EventRow>(
+      claims,
+      "read_events",
+      `select sequence, name, project_id, subject_type, subject_id, extract(epoch from occurred_at) * 1000, message, head
+       from app_hidden.read_events($1, $2, $3)`,
+      [organizationId, after, most],
     );
     return toBatch(after, rows);
+  }
+
+  /** Serves all requests for live events of an organization, also those that arrive meanwhile. */
+  async #readWaiting(organizationId: string): Promise<void> {
+    // All sets of claims ask in the same turn of the event loop.
+    await Promise.resolve();
+    const waiting = this.#waiting.get(organizationId)!;
+    while (waiting.length > 0)
+      await this.#lanes.live.run(organizationParty(organizationId), () =>
+        this.#readGroup(organizationId, waiting),
+      );
+    this.#waiting.delete(organizationId);
+  }
+
+  async #readGroup(organizationId: string, waiting: WaitingRead[]): Promise<void> {
+    const most = waiting[0]!.most;
+    const group = waiting.splice(0, GROUP);
+    try {
+      const batches = await this.#readTogether(organizationId, group, most);
+      waiting.unshift(...group.slice(batches.length));
+      // The next statement is sent before the results of this one are delivered.
+      setImmediate(() => batches.forEach((batch, index) => group[index]!.resolve(batch)));
+    } catch (error) {
+      if (group.length === 1 || isOutage(error)) return group.forEach(({ reject }) => reject(error));
+      // What fails for one viewer must not stop the others.
+      for (const { claims, after, resolve, reject } of group)
+        await this.#readAlone(claims, organizationId, after, most).then(resolve, reject);
+    }
+  }
+
+  /** The events for the first viewers of a group: all of them unless the events are large. */
+  async #readTogether(
+    organizationId: string,
+    group: readonly WaitingRead[],
+    most: number,
+  ): Promise<(Batch | undefined)[]> {
+    const viewers = group.map(({ claims, after }) => ({ ...settingsOf(claims), after }));
+    const { role, ...settings } = settingsOf(group[0]!.claims);
+    if (role !== "plat_user") throw new Error("Streams belong to users.");
+    const { rows } = await this.#withPgClient({ ...settings, role }, (client) =>
+      client.query<[viewer: number, ...EventRow]>({
+        text: `select viewer, sequence, name, project_id, subject_type, subject_id, extract(epoch from occurred_at) * 1000, message, head
+               from app_hidden.read_events_for($1, $2, $3)`,
+        name: "read_events_for",
+        values: [JSON.stringify(viewers), organizationId, most],
+        arrayMode: true,
+      } as never),
+    );
+    const byViewer: EventRow[][] = [];
+    for (const [viewer, ...row] of rows as unknown as [number, ...EventRow][])
+      (byViewer[viewer - 1] ??= []).push(row);
+    const known: { rows: readonly EventRow[]; batch: Batch }[] = [];
+    return byViewer.map((found, index) => {
+      const { after } = group[index]!;
+      // Most viewers see the same: what is derived from a batch is shared as well.
+      const same = known.find(({ rows: others, batch }) => batch.after === after && areEqual(others, found));
+      if (same) return same.batch;
+      const batch = found[0]![0] === null ? undefined : toBatch(after, found);
+      if (batch) known.push({ rows: found, batch });
+      return batch;
+    });
   }
 
   /**
@@ -132,14 +227,21 @@ export class EventReads {
   }
 
   async #asViewer<Row>(claims: Claims, name: string, text: string, values: unknown[]): Promise<Row[]> {
-    const { sessionId: _, ...rest } = claims;
-    const settings = pgSettings({ ...rest, readOnly: true }, { requestId: "live", channel: "API" });
-    const { rows } = await this.#withPgClient(settings, (client) =>
+    const { rows } = await this.#withPgClient(settingsOf(claims), (client) =>
       client.query<Row>({ text, name, values, arrayMode: true } as never),
     );
     return rows as unknown as Row[];
   }
 }
+
+/** Settings of a read for these claims. Sessions of a user see the same. */
+function settingsOf({ sessionId: _, ...claims }: Claims): Record<string, string> {
+  return pgSettings({ ...claims, readOnly: true }, { requestId: "live", channel: "API" });
+}
+
+const areEqual = (some: readonly EventRow[], others: readonly EventRow[]): boolean =>
+  some.length === others.length &&
+  some.every((row, index) => row.every((value, column) => value === others[index]![column]));
 
 function toBatch(after: number, rows: readonly EventRow[]): Batch | undefined {
   const mark = rows.at(-1);

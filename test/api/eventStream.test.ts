@@ -278,10 +278,32 @@ describe("once, and all of it", () => {
       await update(world.owen, world.leads.open.id, "Counted");
       await Promise.all(sessions.map((stream) => isAt(stream, before + 1)));
     });
-    const reads = texts.filter((text) => text.includes("read_events("));
+    const reads = texts.filter((text) => text.includes("read_events"));
     expect(reads.length).toBeGreaterThan(0);
     expect(reads.length).toBeLessThanOrEqual(2);
     for (const stream of sessions) expect(stream.events).toHaveLength(1);
+  });
+
+  test("a viewer whose events cannot be read does not keep others from theirs", async () => {
+    const [stuck, ...others] = await Promise.all(
+      [world.max, world.owen, world.ada, world.mia].map((person) => open(person)),
+    );
+    const before = await head();
+    await Promise.all([stuck!, ...others].map((stream) => isAt(stream, before)));
+    await world.owner.query(
+      `create policy failing on app_public.events as restrictive for select to plat_user using (
+         case when app_public.current_user_id() = '${world.max.id}'
+           then 1 / (length(current_setting('plat.user_id')) - 36) = 1 else true end)`,
+    );
+    try {
+      await update(world.owen, world.leads.open.id, "Unreadable");
+      await Promise.all(others.map((stream) => isAt(stream, before + 1)));
+      expect(stuck!.position).toBe(before);
+    } finally {
+      await world.owner.query("drop policy failing on app_public.events");
+    }
+    // It is read again by itself.
+    await isAt(stuck!, before + 1);
   });
 });
 
@@ -435,6 +457,31 @@ test("a reader that stops reading is dropped with a code, and goes on where it w
   const sequences = [...slow.events, ...back.events].map(({ sequence }) => Number(sequence));
   expect(sequences).toEqual(Array.from({ length: many }, (_, n) => begun + 1 + n));
   expect(back.events.length).toBeGreaterThan(0);
+});
+
+test("several sets of claims share a statement, and those that it has no room for are read next", async () => {
+  const tokens = Array.from({ length: 8 }, () =>
+    programOf(world, world.owen, { scopes: ["org.member", "lead.read"], readOnly: true }),
+  );
+  const people = [world.owen, ...(await Promise.all(tokens)), world.max, world.ada];
+  const streams = await Promise.all(people.map((person) => open(person)));
+  const before = await head();
+  await Promise.all(streams.map((stream) => isAt(stream, before)));
+  const last = before + 12;
+  const { texts } = await world.statements(async () => {
+    // More than one statement takes: 12 events of 80 kB for each of 11 sets of claims.
+    await world.owner.query(
+      `do $$ begin for n in 1..12 loop
+         update app_public.leads set metadata = jsonb_build_object('text', repeat(chr(97 + n), 80000))
+           where id = '${world.leads.open.id}';
+       end loop; end $$`,
+    );
+    await Promise.all(streams.map((stream) => isAt(stream, last)));
+  });
+  expect(texts.filter((text) => text.includes("read_events")).length).toBeLessThan(2 * people.length);
+  for (const [index, stream] of streams.entries())
+    expect(told(stream)).toEqual(await feedOf(people[index]!, before));
+  expect(streams[0]!.events).toHaveLength(12);
 });
 
 test("the stop of the service ends streams with a code, and says when to come back", async () => {
