@@ -95,8 +95,8 @@ const plat = (env: NodeJS.ProcessEnv = {}): Contestant["start"] => {
   };
 };
 
-/** A server in this folder. */
-const server = (file: string): Contestant["start"] => {
+/** A server by its path from this folder. */
+export const server = (file: string): Contestant["start"] => {
   return async ({ authenticatorUrl }) => {
     const { cert, key } = await testCertificate();
     const child = startChild([join(import.meta.dirname, file)], {

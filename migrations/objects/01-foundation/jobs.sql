@@ -24,7 +24,7 @@ comment on function app_private.note_dry_job(text, jsonb, uuid, timestamptz) is
   'Notes for app_private.dry_run_effects a job that is not enqueued.';
 
 create function app_private.add_job(task text, payload jsonb default '{}', run_at timestamptz default null,
-  job_key text default null)
+  job_key text default null, queue_name text default null)
 returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -35,10 +35,11 @@ begin
     return;
   end if;
   perform graphile_worker.add_job(task, payload => (payload || app_private.job_context(organization))::json,
-    run_at => run_at, job_key => job_key);
+    run_at => run_at, job_key => job_key, queue_name => queue_name);
 end $$;
-comment on function app_private.add_job(text, jsonb, timestamptz, text) is
-  'Enqueues a task of src/tasks; a second job with the same key replaces the first while that still waits.';
+comment on function app_private.add_job(text, jsonb, timestamptz, text, text) is
+  'Enqueues a task of src/tasks; a second job with the same key replaces the first while that still waits. Jobs of one '
+  'queue run one at a time.';
 
 create function app_private.tg__add_job() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
