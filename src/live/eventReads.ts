@@ -106,7 +106,7 @@ export class EventReads {
         const waiting = this.#waiting.get(organizationId);
         if (waiting) return void waiting.push(one);
         this.#waiting.set(organizationId, [one]);
-        void this.#readWaiting(organizationId);
+        this.#readWaiting(organizationId).catch(reject);
       });
     return this.#lanes.behind.run(partyOf(claims.userId, undefined), () =>
       this.#readAlone(claims, organizationId, after, most),
@@ -235,8 +235,9 @@ export class EventReads {
 }
 
 /** Settings of a read for these claims. Sessions of a user see the same. */
-function settingsOf({ sessionId: _, ...claims }: Claims): Record<string, string> {
-  return pgSettings({ ...claims, readOnly: true }, { requestId: "live", channel: "API" });
+function settingsOf(claims: Claims): Record<string, string> {
+  const { sessionId: _, ...rest } = claims;
+  return pgSettings({ ...rest, readOnly: true }, { requestId: "live", channel: "API" });
 }
 
 const areEqual = (some: readonly EventRow[], others: readonly EventRow[]): boolean =>
