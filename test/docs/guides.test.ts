@@ -94,7 +94,7 @@ async function sources(folders: string[]): Promise<string> {
 
 test("the SQL of CONTRIBUTING.md runs, and does what it says", async () => {
   const blocks = (await guideBlocks("CONTRIBUTING.md")).filter(({ language }) => language === "sql");
-  expect(blocks.length).toBeGreaterThan(1);
+  expect(blocks.length).toBeGreaterThan(0);
   for (const { text } of blocks) await owner.query(`begin; ${text}; rollback`);
   const [, enumeration] = /`(select app_private\.add_enum_values[^`]*)`/.exec(await read("CONTRIBUTING.md"))!;
   await owner.query(`begin; ${enumeration}`);
