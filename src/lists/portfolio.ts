@@ -82,13 +82,15 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   if (!isScoped(table)) {
     const source = showsDeleted(table, request) ? withDeleted(table) : sql.identifier(...table.source);
     const all = wholeScope(table, request, source);
-    return request.after === undefined ? sql`(select u.* from (${all}) u ${page})` : sql`(${all})`;
+    return request.after === undefined ? marked(sql`select u.* from (${all}) u ${page}`) : marked(all);
   }
   const filter = splitFilter(table, request.filter);
   const branches = scopeBranches(table, request, filter);
   if (showsDeleted(table, request)) branches.push(wholeScope(table, request, deletedRows(table)));
   const mark = filter.rest.length > 0 || request.after ? customPlan : sql.blank;
-  return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${isLeftToConnection(request) ? sql.blank : page})`;
+  return marked(
+    sql`select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${isLeftToConnection(request) ? sql.blank : page}`,
+  );
 }
 
 /** All rows of a source that are in the portfolio and match the filter, unordered. */
@@ -101,8 +103,13 @@ function wholeScope(table: PortfolioTable, request: PortfolioRequest, source: SQ
     ...(isScoped(table) && after ? [anyOf(cursorParts(table, request))] : []),
   ];
   const mark = where.length > 1 || after ? customPlan : sql.blank;
-  return sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
+  return sql`select ${mark} ${usedColumns} from ${source} t where ${sql.join(where, " and ")}`;
 }
+
+/** All columns of `t`, or those that the statement uses; see src/database/usedColumns.ts. */
+const usedColumns = sql`/* used columns */ t.*`;
+/** A subquery with such columns. */
+const marked = (rows: SQL) => sql`(/* rows */${rows} /* end of rows */)`;
 
 const anyOf = (parts: SQL[]) => sql`(${sql.join(parts, " or ")})`;
 
@@ -183,7 +190,7 @@ function branchOf(
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     const source = sql`(select * from ${sql.join(sources, " cross join ")})`;
     if (isLeftToConnection(request))
-      return sql`select b.* from ${source} s cross join lateral (select t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} ${fence}) b`;
+      return sql`select b.* from ${source} s cross join lateral (select ${usedColumns} from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} ${fence}) b`;
     const isAlong = isIndexed(table, ofScope, order);
     const parts = cursorParts(table, request);
     const firstRows: FirstRows = (columns, further, cut) =>
@@ -194,7 +201,7 @@ function branchOf(
         const ofPart: FirstRows = (columns, further, cut) => firstRows(columns, [part, ...further], cut);
         return (
           (many && isAlong ? bounded(table, order, source, ofPart, limit) : undefined) ??
-          sql`select b.* from ${source} s cross join lateral ${ofPart(sql`t.*`, [], sql`limit ${sql.literal(limit)}`)} b`
+          sql`select b.* from ${source} s cross join lateral ${ofPart(usedColumns, [], sql`limit ${sql.literal(limit)}`)} b`
         );
       }),
       " union all ",
@@ -316,7 +323,7 @@ function bounded(
   // With the inner limit, the planner assumes that few rows are read.
   const place = sql`(select d.place from ${firstRows(sql`${column} as place`, [], cut)} d order by d.place ${towards} offset (select depth - 1 from share) limit 1)`;
   const isWithin = sql`${column} ${descending ? sql`>=` : sql`<=`} (select place from bound)`;
-  const rows = firstRows(sql`t.*`, [isWithin], cut);
+  const rows = firstRows(usedColumns, [isWithin], cut);
   return sql`(with s as materialized ${scopes},
     share as materialized (select ceil(${sql.literal(limit)}::float8 / count(*))::int as depth from s having count(*) > 1),
     bound as materialized (select coalesce((select p.place from s cross join lateral ${place} p where exists (select from share)
@@ -324,9 +331,6 @@ function bounded(
       ${sql.literal((descending ? least : greatest)!)}::${attribute.codec.sqlType}) as place)
     select b.* from s cross join lateral ${rows} b)`;
 }
-
-/** All columns of `t`; those that the statement uses in aggregates, see src/database/usedColumns.ts. */
-const usedColumns = sql`/* used columns */ t.*`;
 
 /**
  * `(select …)` for the FROM of aggregates over a whole portfolio; undefined if that is the table under its policy.
@@ -363,7 +367,7 @@ export function portfolioRowsSql(table: PortfolioTable, filter: PortfolioRequest
     (where) => sql`select ${usedColumns} from ${name} t where ${sql.join([...where, ...live], " and ")}`,
   );
   if (table.ownFinder !== undefined) parts.push(ownRows(table, ownProjects, live, null));
-  return sql`(${sql.join(parts, " union all ")} /* end of rows */)`;
+  return marked(sql.join(parts, " union all "));
 }
 
 /** Condition that a column has one of some values, as literals. */
@@ -450,7 +454,7 @@ export function projectSql(
     const mark = all.length > 1 + where.length ? customPlan : sql.blank;
     const source = sql.identifier(...table.source);
     const page = sql`order by ${orderSql(orderWithin(table, columns, order), rows)} limit ${sql.literal(first + offset)}`;
-    return sql`(select ${mark} t.* from ${source} t where ${sql.join(all, " and ")} ${page})`;
+    return sql`(select ${mark} ${usedColumns} from ${source} t where ${sql.join(all, " and ")} ${page})`;
   };
   const parts = after ? follows(table.attributes, order, after).map((part) => [part]) : [[]];
   const branches = parts.flatMap((part) => [
@@ -462,7 +466,7 @@ export function projectSql(
       ...part,
     ),
   ]);
-  return sql`(${sql.join(branches, " union all ")})`;
+  return marked(sql.join(branches, " union all "));
 }
 
 /** Rows of a table, including the deleted ones that the viewer may see. */
