@@ -7,6 +7,7 @@ import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { rewriteStatement } from "./rewriteStatement.ts";
+import { withUsedBranches } from "./usedBranches.ts";
 import { isRetryable, sqlState } from "./databaseErrors.ts";
 import type { OperationWork } from "../admission/operationWork.ts";
 import { parseLsn, REACHED_COLUMN } from "./position.ts";
@@ -144,11 +145,15 @@ export class FusedClient implements NodePostgresPgClient {
     { text: asked, values, name, arrayMode }: PgClientQuery,
     stale: Stale | undefined,
   ): Promise<PgClientResult<TData>> {
-    const text = rewriteStatement(asked);
+    const { text, form } = withUsedBranches(rewriteStatement(asked), this.#settings.check?.carried?.settings);
     if (values?.some(isPreloaded))
       return this.#sendAfter<TData>(values.filter(isPreloaded), { text, values, arrayMode });
     announceStatement(text, values);
-    const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
+    const statement: Statement = {
+      text,
+      values,
+      key: name == null ? undefined : `${this.#role}\0${name}${form}`,
+    };
     const setter = this.#settings.setterFor(text, stale);
     const batch: Statement[] = [];
     if (this.#notBefore !== undefined)

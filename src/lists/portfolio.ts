@@ -10,6 +10,7 @@
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
+import { beginOfBranch, END_OF_BRANCH, type SetName } from "../database/usedBranches.ts";
 import { conditions, customPlan, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
 import { follows, isUniform } from "./follows.ts";
@@ -50,9 +51,13 @@ export interface PortfolioRequest {
 }
 
 /** Ids of the scopes in which the viewer has a permission, as an array; see permissions.sql. */
-function setOf(name: "viewer_organizations" | "viewer_projects" | "viewer_own_projects", permission: string) {
+function setOf(name: SetName, permission: string) {
   return sql`${sql.identifier("app_hidden", name)}(${sql.literal(permission)})`;
 }
+
+/** A part of a list that has rows only if such a set is not empty; see src/database/usedBranches.ts. */
+const onlyIf = (set: SetName, permission: string, branch: SQL) =>
+  sql`${sql.raw(beginOfBranch(set, permission))} ${branch} ${sql.raw(END_OF_BRANCH)}`;
 
 /** Whether an id is in such a set, which is evaluated once; null counts as empty. */
 function among(id: SQL, set: SQL | null): SQL {
@@ -227,23 +232,35 @@ function scopeBranches(table: PortfolioTable, request: PortfolioRequest, filter:
         ),
       ]
     : [
-        branch(
-          sql`unnest(${setOf("viewer_organizations", table.permission)})`,
-          [sql`t.organization_id = s.id`],
-          { columns: ["organization_id"], split: true },
+        onlyIf(
+          "viewer_organizations",
+          table.permission,
+          branch(
+            sql`unnest(${setOf("viewer_organizations", table.permission)})`,
+            [sql`t.organization_id = s.id`],
+            { columns: ["organization_id"], split: true },
+          ),
         ),
-        branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], {
-          columns: ["project_id"],
-          split: true,
-          many: true,
-        }),
+        onlyIf(
+          "viewer_projects",
+          table.permission,
+          branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], {
+            columns: ["project_id"],
+            split: true,
+            many: true,
+          }),
+        ),
       ];
   if (ownProjects && !table.also) {
     branches.push(
-      branch(
-        chosen ? sql`(${chosen} intersect select unnest(${ownProjects}))` : sql`unnest(${ownProjects})`,
-        [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
-        { columns: ["assignee_id", "project_id"] },
+      onlyIf(
+        "viewer_own_projects",
+        table.permission,
+        branch(
+          chosen ? sql`(${chosen} intersect select unnest(${ownProjects}))` : sql`unnest(${ownProjects})`,
+          [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
+          { columns: ["assignee_id", "project_id"] },
+        ),
       ),
     );
   }
@@ -273,17 +290,21 @@ function alsoBranch(
   }: { branch: Branch; ownProjects: SQL | null; filter: SplitFilter },
 ): SQL {
   const project = sql`t.project_id`;
-  return branch(
-    sql`(select unnest(${setOf("viewer_organizations", other)}) as id except select unnest(${setOf("viewer_organizations", permission)}))`,
-    [
-      sql`t.organization_id = s.id`,
-      ...nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
-      projects
-        ? among(project, ownProjects)
-        : sql`(${among(project, setOf("viewer_projects", permission))}) is not true`,
-      ...(projects ? conditions([projects], request.filter, sql.identifier("t"), "portfolio") : []),
-    ],
-    { columns: ["organization_id"] },
+  return onlyIf(
+    "viewer_organizations",
+    other,
+    branch(
+      sql`(select unnest(${setOf("viewer_organizations", other)}) as id except select unnest(${setOf("viewer_organizations", permission)}))`,
+      [
+        sql`t.organization_id = s.id`,
+        ...nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
+        projects
+          ? among(project, ownProjects)
+          : sql`(${among(project, setOf("viewer_projects", permission))}) is not true`,
+        ...(projects ? conditions([projects], request.filter, sql.identifier("t"), "portfolio") : []),
+      ],
+      { columns: ["organization_id"] },
+    ),
   );
 }
 
@@ -347,25 +368,42 @@ export function portfolioRowsSql(table: PortfolioTable, filter: PortfolioRequest
   const projects = setOf("viewer_projects", permission);
   const ownProjects = columns.has("assignee_id") ? setOf("viewer_own_projects", permission) : null;
   const live = columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
-  const branches = [
-    [among(sql`t.organization_id`, organizations), isNotEmpty(organizations)],
-    [among(sql`t.project_id`, projects), isNotEmpty(projects)],
-    ...(ownProjects && !table.also
-      ? [[sql`t.assignee_id = (select app_public.current_user_id())`, among(sql`t.project_id`, ownProjects)]]
-      : []),
+  const part = (set: SetName, by: string, ...where: SQL[]) =>
+    onlyIf(
+      set,
+      by,
+      sql`select ${usedColumns} from ${sql.identifier(...table.source)} t where ${sql.join([...where, ...live], " and ")}`,
+    );
+  const parts = [
+    part(
+      "viewer_organizations",
+      permission,
+      among(sql`t.organization_id`, organizations),
+      isNotEmpty(organizations),
+    ),
+    part("viewer_projects", permission, among(sql`t.project_id`, projects), isNotEmpty(projects)),
   ];
+  if (ownProjects && !table.also)
+    parts.push(
+      part(
+        "viewer_own_projects",
+        permission,
+        sql`t.assignee_id = (select app_public.current_user_id())`,
+        among(sql`t.project_id`, ownProjects),
+      ),
+    );
   if (table.also) {
     const others = setOf("viewer_organizations", table.also.permission);
-    branches.push([
-      sql`t.organization_id = any (array(select unnest(${others}) except select unnest(${organizations})))`,
-      ...table.also.nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
-      sql`(${among(sql`t.project_id`, projects)}) is not true`,
-    ]);
+    parts.push(
+      part(
+        "viewer_organizations",
+        table.also.permission,
+        sql`t.organization_id = any (array(select unnest(${others}) except select unnest(${organizations})))`,
+        ...table.also.nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
+        sql`(${among(sql`t.project_id`, projects)}) is not true`,
+      ),
+    );
   }
-  const name = sql.identifier(...table.source);
-  const parts = branches.map(
-    (where) => sql`select ${usedColumns} from ${name} t where ${sql.join([...where, ...live], " and ")}`,
-  );
   if (table.ownFinder !== undefined) parts.push(ownRows(table, ownProjects, live, null));
   return marked(sql.join(parts, " union all "));
 }
@@ -459,11 +497,15 @@ export function projectSql(
   const parts = after ? follows(table.attributes, order, after).map((part) => [part]) : [[]];
   const branches = parts.flatMap((part) => [
     branch(["project_id"], sql`${id} <> all ${own}`, ...part),
-    branch(
-      ["assignee_id", "project_id"],
-      sql`t.assignee_id = (select app_public.current_user_id())`,
-      sql`t.project_id = any ${own}`,
-      ...part,
+    onlyIf(
+      "viewer_own_projects",
+      table.permission,
+      branch(
+        ["assignee_id", "project_id"],
+        sql`t.assignee_id = (select app_public.current_user_id())`,
+        sql`t.project_id = any ${own}`,
+        ...part,
+      ),
     ),
   ]);
   return marked(sql.join(branches, " union all "));

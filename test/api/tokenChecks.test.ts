@@ -119,6 +119,24 @@ describe("a query with a recently checked token", () => {
     expect(status).toBe(401);
     expect((await sql("select count(*) from app_public.leads")).rows).toEqual(before.rows);
   });
+
+  test("a list is sent without the parts in which its viewer has no access, in each form it may take", async () => {
+    const sentParts = async (person: Person) => {
+      const { texts } = await world.statements(() => person.get(names));
+      return [...texts.join().matchAll(/\/\* if (\w+) lead\.read \*\//g)].map(([, set]) => set);
+    };
+    // All, until the access of the viewer is known again after a change.
+    const partsFor = (person: Person) =>
+      until(
+        () => sentParts(person),
+        ({ length }) => length < 3,
+      );
+    expect(await partsFor(world.owen)).toEqual(["viewer_organizations"]);
+    await sql("update app_public.projects set lead_assignment = 'PRIVATE' where id = $1", world.project.id);
+    expect(await partsFor(world.max)).toEqual(["viewer_own_projects"]);
+    await sql("update app_public.projects set lead_assignment = 'MANUAL' where id = $1", world.project.id);
+    expect(await partsFor(world.max)).toEqual(["viewer_organizations"]);
+  });
 });
 
 describe("the very next request after", () => {

@@ -1,0 +1,95 @@
+/**
+ * Lists without the parts that have no rows for their viewer.
+ *
+ * PERF: a list has a part for each way to have access to a record: by organization, by project, or by assignment. Most
+ * viewers have one of them, but PostgreSQL prepares all of them for each execution, which takes as long as reading a
+ * page. The sets of the viewer are sent along with the statement and are checked in the same round trip, so that a part
+ * whose set is empty can be left out. src/lists/portfolio.ts marks these parts; policies apply in any case.
+ */
+
+/** Sets of app_hidden.handed_access, by the function that returns them. */
+const SETS = { viewer_organizations: 0, viewer_projects: 1, viewer_own_projects: 2 } as const;
+export type SetName = keyof typeof SETS;
+
+/** Comments around a part that has rows only if the viewer has the permission in one of the set. */
+export const beginOfBranch = (set: SetName, permission: string): string => `/* if ${set} ${permission} */`;
+export const END_OF_BRANCH = "/* end if */";
+
+const branches = /\/\* if (\w+) ([\w.]+) \*\/[^]*?\/\* end if \*\//g;
+const REMOVED = "/* removed */";
+
+/** The conditional parts of a statement, and its texts by which of them are kept. */
+interface Branched {
+  readonly conditions: readonly { readonly set: SetName; readonly permission: string }[];
+  readonly texts: Map<string, string>;
+}
+
+const known = new Map<string, Branched>();
+const MOST_CHARACTERS = 8_000_000;
+let characters = 0;
+
+/**
+ * @param access settings for app_hidden.handed_access that apply to the statement; undefined if they are not known
+ * @returns the statement without unnecessary parts, and which of them it has, as part of the name under which it is
+ * prepared; "" for all of them
+ */
+export function withUsedBranches(
+  text: string,
+  access: Readonly<Record<string, string>> | undefined,
+): { text: string; form: string } {
+  const whole = { text, form: "" };
+  const handed = access?.["plat.access"];
+  if (!handed || !text.includes(END_OF_BRANCH)) return whole;
+  const branched = branchedOf(text);
+  const kept = branched.conditions.map(({ set, permission }) => !isEmpty(access!, handed, set, permission));
+  if (!kept.includes(false)) return whole;
+  const form = kept.map(Number).join("");
+  let reduced = branched.texts.get(form);
+  if (reduced === undefined) {
+    reduced = without(text, kept);
+    branched.texts.set(form, reduced);
+    characters += reduced.length;
+  }
+  return reduced === text ? whole : { text: reduced, form };
+}
+
+function branchedOf(text: string): Branched {
+  const found = known.get(text);
+  if (found) return found;
+  const conditions = [...text.matchAll(branches)].map(([, set, permission]) => ({
+    set: set as SetName,
+    permission: permission!,
+  }));
+  if (characters > MOST_CHARACTERS) {
+    known.clear();
+    characters = 0;
+  }
+  const branched = { conditions, texts: new Map<string, string>() };
+  known.set(text, branched);
+  characters += text.length;
+  return branched;
+}
+
+/** Whether a set is empty for certain. */
+function isEmpty(
+  access: Readonly<Record<string, string>>,
+  handed: string,
+  set: SetName,
+  permission: string,
+): boolean {
+  const [, rest] = handed.split(`,${permission}=`, 2);
+  const sets = access[`plat.access_${rest?.split(",", 1)[0] ?? ""}`];
+  return sets?.split("|")[SETS[set]] === "{}";
+}
+
+/** The statement without some of its parts; unchanged if none would be left, or a parameter would be unused. */
+function without(text: string, kept: readonly boolean[]): string {
+  let index = 0;
+  const reduced = text
+    .replace(branches, (branch) => (kept[index++] ? branch : REMOVED))
+    .replaceAll(`${REMOVED} union all `, "")
+    .replaceAll(` union all ${REMOVED}`, "");
+  if (reduced.includes(REMOVED)) return text;
+  const parametersOf = (one: string) => new Set(one.match(/\$\d+/g));
+  return parametersOf(reduced).size === parametersOf(text).size ? reduced : text;
+}
