@@ -20,7 +20,7 @@ const run = (person: Person, field: string, input: Record<string, unknown>) => {
   return person.ask(mutationOf(field), { input });
 };
 
-/** Refused with this, in words for people, and without a trace. */
+/** Asserts the refusal and its message, and that nothing was stored. */
 async function refusedAs(
   person: Person,
   field: string,
@@ -227,7 +227,7 @@ describe("bad values", () => {
     ],
     ["an unknown time zone", "createProject", project({ timeZone: "Mars/Olympus" }), "timeZone"],
     ["an offset as time zone", "updateProject", remake({ timeZone: "+3" }), "timeZone"],
-    // PostgreSQL would take them: with the sign reversed, as an abbreviation, or as a rule of its own.
+    // PostgreSQL would accept them: with the sign reversed, as an abbreviation, or as a POSIX rule.
     ["UTC with an offset", "updateProject", remake({ timeZone: "UTC+5" }), "timeZone"],
     ["an abbreviation", "updateProject", remake({ timeZone: "PST" }), "timeZone"],
     ["a rule of POSIX", "updateProject", remake({ timeZone: "EST5EDT4" }), "timeZone"],
@@ -557,14 +557,14 @@ describe("refuses values that already exist", () => {
     expect(refusal.code).toBe(code);
   });
 
-  test("VERSION_MISMATCH gives the present version", async () => {
+  test("VERSION_MISMATCH contains the current version", async () => {
     const { lead: now } = await world.owen.get(`{ lead(id: "${world.leads.open.id}") { version } }`);
     const expected = { code: "VERSION_MISMATCH", currentVersion: now.version };
     const input = change({ name: "Old", expectedVersion: now.version - 1 })();
     expect(await refusedAs(world.owen, "updateLead", input, expected)).toMatchObject(expected);
   });
 
-  test("INVALID_TRANSITION gives from, to and what is allowed", async () => {
+  test("INVALID_TRANSITION contains from, to and the allowed transitions", async () => {
     const byHand = {
       code: "INVALID_TRANSITION",
       from: "NEW",
@@ -587,7 +587,7 @@ describe("refuses values that already exist", () => {
     expect(await refusedAs(world.owen, "updateProject", back, elsewhere)).toMatchObject(elsewhere);
   });
 
-  test("CONFLICT names what depends on the record, or the record that is there", async () => {
+  test("CONFLICT names the dependent records or the existing record", async () => {
     const inUse = await refusedAs(
       world.owen,
       "deleteLeadSource",
@@ -616,7 +616,7 @@ describe("refuses values that already exist", () => {
   });
 });
 
-describe("requests that are none", () => {
+describe("invalid requests", () => {
   const refusals: [string, string, Record<string, unknown> | undefined, Record<string, unknown>][] = [
     [
       "an id that is no UUID",
@@ -766,7 +766,7 @@ describe("duplicates of a lead's email address", () => {
       ...input,
     });
 
-  test("RETURN_EXISTING gives the lead as it is", async () => {
+  test("RETURN_EXISTING returns the unchanged lead", async () => {
     const answer = await expectUnchanged(world, () =>
       again({ onDuplicate: "RETURN_EXISTING", phone: "+14165550111" }),
     );
@@ -789,7 +789,7 @@ describe("duplicates of a lead's email address", () => {
   });
 
   test.each(["ERROR", "RETURN_EXISTING", "MERGE"])(
-    "at the same moment (%s) there is one lead",
+    "of concurrent requests (%s), one lead results",
     async (onDuplicate) => {
       const email = `same.${onDuplicate.toLowerCase()}@example.com`;
       const answers = await Promise.all(
@@ -810,8 +810,8 @@ describe("duplicates of a lead's email address", () => {
   );
 });
 
-describe("made right", () => {
-  test("a phone number without a country code takes the country of the project", async () => {
+describe("normalization", () => {
+  test("a phone number without a country code gets that of the project's country", async () => {
     const germany = await createProject(world.owen, {
       organizationId: world.harbour.id,
       title: "Hafen",
@@ -842,7 +842,7 @@ describe("made right", () => {
     expect(made.agent.phone).toBe("+41311234567");
   });
 
-  test("text is trimmed, an empty one is null, an email address is in lower case", async () => {
+  test("text is trimmed, empty text becomes null, and email addresses are lower-cased", async () => {
     const { id } = await createLead(world.owen, {
       projectId: world.project.id,
       name: "  Tess  Trim ",
@@ -855,7 +855,7 @@ describe("made right", () => {
 
   test("deleteLeadSource moves leads, buyers and trackers to the other source", async () => {
     const buyer = await createBuyer(world.owen, world.project);
-    // As one that came of a lead has it.
+    // As for a buyer that was converted from a lead.
     await world.owner.query("update app_public.buyers set source_id = $2 where id = $1", [buyer, ids.source]);
     const tracker = await createIn(world.owen)("createTracker", {
       projectId: world.project.id,
@@ -890,8 +890,8 @@ describe("made right", () => {
   });
 });
 
-describe("garbage", () => {
-  /** A generator of numbers in [0, 1) that a seed repeats. */
+describe("random input", () => {
+  /** A generator of pseudorandom numbers in [0, 1), determined by its seed. */
   function random(seed: number): () => number {
     let state = seed;
     return () => {

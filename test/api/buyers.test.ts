@@ -85,7 +85,7 @@ const refused = (field: "createBuyer" | "updateBuyer", input: Record<string, unk
 const today = (timeZone = "UTC") => new Intl.DateTimeFormat("en-CA", { timeZone }).format();
 
 describe("a new purchase", () => {
-  test("has what was given, begins as a draft and has its unit", async () => {
+  test("has the given values, is a draft, and claims its unit", async () => {
     const unitId = await unit();
     const { createBuyer: buyer } = await owen.get(CREATE, {
       input: {
@@ -152,7 +152,7 @@ describe("a new purchase", () => {
     expect(buyer.lead).toEqual({ id: leadId, status: "NEW", buyer: { id: buyer.id } });
   });
 
-  test("of a lot has the lot; of nothing yet, nothing; and has a name all the same", async () => {
+  test("claims the lot, or nothing without a home, and always has a name", async () => {
     const lotId = await lot();
     const buyer = await look(await buy({ lotId }));
     expect(buyer).toMatchObject({ fullName: "Unnamed buyer", unit: null, ppsf: null });
@@ -193,14 +193,14 @@ describe("a new purchase", () => {
     expect(await refused("createBuyer", { projectId: project, ...input })).toMatchObject(expected);
   });
 
-  test("signed in the future, closes then too, not before", async () => {
+  test("that is signed in the future has its rescission period then", async () => {
     expect(await look(await buy({ status: "CLOSED", purchaseDate: "2200-01-01" }))).toMatchObject({
       purchaseDate: "2200-01-01",
       closingDate: "2200-01-01",
     });
   });
 
-  test("is of this project through and through", async () => {
+  test("refers only to records of this project", async () => {
     const { id: elsewhere } = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Elsewhere",
@@ -257,7 +257,7 @@ describe("a new purchase", () => {
     });
   });
 
-  test("of a lead that is a buyer already names that purchase", async () => {
+  test("of a lead that is already a buyer is refused with that purchase", async () => {
     const leadId = await lead();
     const first = await buy({ leadId });
     expect(await refused("createBuyer", { projectId: project, price: 1, leadId })).toMatchObject({
@@ -267,7 +267,7 @@ describe("a new purchase", () => {
     });
   });
 
-  test("of two at once on one unit, one gets it", async () => {
+  test("when two are created concurrently for one unit, one succeeds", async () => {
     const unitId = await unit();
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => owen.ask(CREATE, { input: { projectId: project, price: 1, unitId } })),
@@ -284,7 +284,7 @@ describe("a new purchase", () => {
   });
 });
 
-describe("the way of a purchase", () => {
+describe("states of a purchase", () => {
   const pairs = statuses
     .slice(0, -1)
     .flatMap((from) => statuses.map((to) => [from, to] as const))
@@ -315,7 +315,7 @@ describe("the way of a purchase", () => {
     });
   });
 
-  test("nothing leads out of CANCELLED", async () => {
+  test("CANCELLED is final", async () => {
     const id = await buy();
     await step(id, "CANCELLED");
     for (const to of statuses.slice(0, -1))
@@ -325,7 +325,7 @@ describe("the way of a purchase", () => {
       });
   });
 
-  test("every step has its date, its event and its place on the unit", async () => {
+  test("every transition sets its date and the status of the unit, and writes an event", async () => {
     const unitId = await unit();
     const id = await buy({ unitId });
     expect(await step(id, "OUT_FOR_SIGNATURE")).toMatchObject({
@@ -356,7 +356,7 @@ describe("the way of a purchase", () => {
     );
   });
 
-  test("a unit is sold when the purchase is firm, where the project says so", async () => {
+  test("a unit is sold when the purchase is firm, if the project is configured so", async () => {
     const { id: projectId } = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Firm Fields",
@@ -386,8 +386,8 @@ describe("the way of a purchase", () => {
   });
 });
 
-describe("a purchase that is cancelled", () => {
-  test("needs a reason of the project that applies to purchases", async () => {
+describe("cancelling a purchase", () => {
+  test("requires a reason of the project that applies to purchases", async () => {
     const id = await buy();
     expect(await refused("updateBuyer", { id, status: "CANCELLED" })).toMatchObject({
       code: "BAD_USER_INPUT",
@@ -410,7 +410,7 @@ describe("a purchase that is cancelled", () => {
   });
 
   test.each(["DRAFT", "IN_REVIEW", "CLEAR_TO_CLOSE"])(
-    "from %s gives its home back at the price it was listed at",
+    "from %s releases the home at its former list price",
     async (status) => {
       const unitId = await unit();
       const id = await buy({ unitId, status });
@@ -438,7 +438,7 @@ describe("a purchase that is cancelled", () => {
         closedAt: null,
         buyer: null,
       });
-      // And somebody else can have it.
+      // Another purchase can claim it.
       const next = await buy({ unitId });
       expect((await look(next)).unit).toMatchObject({ status: "PENDING", buyer: { id: next } });
     },
@@ -463,7 +463,7 @@ describe("a purchase that is cancelled", () => {
 });
 
 describe("the rescission period", () => {
-  /** A project with so many rescission days in a time zone. */
+  /** A project with this number of rescission days, in the time zone. */
   const place = async (timeZone: string, rescissionDays: number) =>
     (
       await createProject(owen, {
@@ -475,8 +475,8 @@ describe("the rescission period", () => {
     ).id;
 
   test.each([
-    ["America/Toronto", 10, "2026-03-01", "2026-03-12T04:00:00Z"], // summer time began in between
-    ["America/Toronto", 10, "2026-10-25", "2026-11-05T05:00:00Z"], // and ended
+    ["America/Toronto", 10, "2026-03-01", "2026-03-12T04:00:00Z"], // the clocks go forward in between
+    ["America/Toronto", 10, "2026-10-25", "2026-11-05T05:00:00Z"], // the clocks go back in between
     ["Europe/Berlin", 1, "2026-03-28", "2026-03-29T22:00:00Z"],
     ["Asia/Tokyo", 8, "2026-06-01", "2026-06-09T15:00:00Z"],
     ["America/Santiago", 1, "2026-09-04", "2026-09-06T04:00:00Z"], // that midnight does not exist
@@ -488,7 +488,7 @@ describe("the rescission period", () => {
     expect(new Date(buyer.rescissionEndsAt)).toEqual(new Date(end));
   });
 
-  test("begins with the day of signing where the project is", async () => {
+  test("begins with the day of signing in the time zone of the project", async () => {
     for (const timeZone of ["Pacific/Kiritimati", "Pacific/Pago_Pago"]) {
       const projectId = await place(timeZone, 5);
       const buyer = await look(await buy({ projectId, status: "IN_REVIEW" }));
@@ -555,7 +555,7 @@ describe("the rescission period", () => {
     expect(await look(id)).toMatchObject({ status: "FIRM", unit: { status: "SOLD" } });
   });
 
-  test("ends for a purchase that was cancelled or waived", async () => {
+  test("has no effect on a purchase that was cancelled or whose period was waived", async () => {
     const projectId = await place("UTC", 2);
     const cancelled = await buy({ projectId, status: "IN_REVIEW" });
     const waived = await buy({ projectId, status: "IN_REVIEW" });
@@ -566,7 +566,7 @@ describe("the rescission period", () => {
     expect((await look(waived)).status).toBe("CONDITIONAL");
   });
 
-  test("follows the day of signing while it runs", async () => {
+  test("is computed again while it runs if the day of signing changes", async () => {
     const projectId = await place("UTC", 10);
     const id = await buy({ projectId, status: "IN_REVIEW", purchaseDate: "2090-01-01" });
     const buyer = await update(id, { purchaseDate: "2090-02-01" });
@@ -578,8 +578,8 @@ describe("the rescission period", () => {
   });
 });
 
-describe("a change", () => {
-  test("reaches every member, and null clears", async () => {
+describe("an update", () => {
+  test("changes every field, and null clears", async () => {
     const id = await buy({ unitId: await unit() });
     const given = {
       firstName: "Ben",
@@ -648,7 +648,7 @@ describe("a change", () => {
     expect(await refused("updateBuyer", { id, dob: "2999-01-01" })).toMatchObject({ field: "dob" });
   });
 
-  test("of the assignee reaches the lead, and the other way round", async () => {
+  test("of the assignee is applied to the lead, and vice versa", async () => {
     const leadId = await lead();
     const id = await buy({ leadId });
     await update(id, { assigneeId: world.max.id });
@@ -672,7 +672,7 @@ describe("a change", () => {
     expect(await refused("createBuyer", { projectId, price: 1 })).toMatchObject({ code: "PROJECT_ARCHIVED" });
   });
 
-  test("the date of birth is in no event", async () => {
+  test("the date of birth is not in any event", async () => {
     const id = await buy();
     await update(id, { dob: "1980-02-29" });
     const { rows } = await world.owner.query(
@@ -685,7 +685,7 @@ describe("a change", () => {
   });
 });
 
-test("a draft is deleted and gives its home back; anything else is not", async () => {
+test("only drafts can be deleted, which releases their home", async () => {
   const unitId = await unit();
   const id = await buy({ unitId });
   const DELETE = `mutation ($id: ID!) { deleteBuyer(input: { id: $id }) { deleted } }`;
@@ -728,7 +728,7 @@ describe("lists", () => {
     return found.map((id: string) => ids.indexOf(id));
   };
 
-  test("are most recent first, and filter by every member", async () => {
+  test("are most recent first, and filter by every field", async () => {
     expect(await list({})).toEqual([2, 1, 0]);
     expect(await list({ status: ["FIRM", "CLOSED"] })).toEqual([1]);
     expect(await list({ status: [] })).toEqual([]);
@@ -745,7 +745,7 @@ describe("lists", () => {
     expect(await list({}, world.olga)).toEqual([]);
   });
 
-  test("with aggregates; and the list of the project", async () => {
+  test("have aggregates, and the project has its own list", async () => {
     const { buyersConnection: page, project: of } = await owen.get(
       `query ($id: ID!, $filter: BuyersFilter) {
         buyersConnection(filter: $filter) { aggregates { sum { price } } groupedAggregates(groupBy: [STATUS]) { keys distinctCount { id } } }
@@ -757,7 +757,7 @@ describe("lists", () => {
     expect(of.buyers.map((b: { id: string }) => b.id)).toEqual([ids[2], ids[1]]);
   });
 
-  test("cost as many statements with one purchase as with fifty", async () => {
+  test("take the same number of statements for fifty purchases as for one", async () => {
     const { id: projectId } = await createProject(owen, { organizationId: world.harbour.id, title: "Many" });
     const QUERY = `query ($filter: BuyersFilter) { buyers(filter: $filter, first: 50) { ${FIELDS} project { title }
       unit { title floorPlan { title } buyer { fullName } } lead { name buyer { id } assignee { fullName } } user { fullName } leadSource { name }
@@ -765,7 +765,7 @@ describe("lists", () => {
     const count = async () =>
       (await world.statements(() => owen.get(QUERY, { filter: { projectIds: [projectId] } }))).count;
     await buy({ projectId, unitId: await unit({ projectId }), leadId: await lead({ projectId }) });
-    // The first query after a change of what the viewer may is sent again.
+    // The first query after a change of permissions is sent twice.
     await count();
     const one = await count();
     for (let i = 0; i < 49; i += 1)

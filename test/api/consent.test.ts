@@ -1,4 +1,4 @@
-/** A contact form with the address of somebody else: it changes neither the lead nor its consent. */
+/** The contact form with the email address of another person changes neither the lead nor its consent. */
 import { createHmac, hkdfSync } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Email } from "postal-mime";
@@ -78,7 +78,7 @@ const told = {
   follow: true,
 };
 
-test("a stranger with a lead's address changes neither the lead nor its consent; the owner of the address does", async () => {
+test("a visitor with a lead's address changes neither the lead nor its consent; the owner of the address does", async () => {
   const { id, email } = await known();
   await unsubscribe(id);
   const before = await leadOf(id);
@@ -92,7 +92,7 @@ test("a stranger with a lead's address changes neither the lead nor its consent;
   ]);
   expect(await withdrawn(email)).toHaveLength(1);
 
-  // One mail to the address, which asks; looking at its link changes nothing.
+  // One mail to the address, which asks for confirmation; opening its link changes nothing.
   const [mail, ...more] = await sent();
   expect([mail!.to![0]!.address, more]).toEqual([email, []]);
   expect(mail!.subject).toBe("Do you want to receive news from Harbour Homes?");
@@ -136,7 +136,7 @@ test("a stranger with a lead's address changes neither the lead nor its consent;
   expect(event).toEqual({ actor_type: "SYSTEM", request_id: expect.any(String) });
 });
 
-test("a new lead follows nothing either before its owner confirmed, and a withdrawal outlives the lead", async () => {
+test("a new lead receives no messages before its owner confirms, and a withdrawal remains in effect for later leads", async () => {
   const email = `new.${++people}@example.com`;
   await contact(world.anonymous, { email, ...told });
   const [{ id }] = await sql("select id from app_public.leads where email = $1", [email]);
@@ -154,7 +154,7 @@ test("a new lead follows nothing either before its owner confirmed, and a withdr
   expect(await withdrawn(email)).toHaveLength(1);
 });
 
-test("whether the address is of a lead shows neither in the answer nor in a refusal", async () => {
+test("responses and refusals do not reveal whether the address belongs to a lead", async () => {
   const { email } = await known();
   const fresh = () => `fresh.${++people}@example.com`;
   const masked = ({ data, errors }: Awaited<ReturnType<typeof contact>>) => {
@@ -185,11 +185,11 @@ test("whether the address is of a lead shows neither in the answer nor in a refu
       expect(masked(await contact(person, { email, ...wrong }))).toEqual(refused);
     }
   }
-  // The same statements, and the same rows written and taken back.
+  // The same statements, and the same rows written and rolled back.
   const statements = async (input: Record<string, unknown>) =>
     (await world.statements(() => contact(world.anonymous, input))).texts;
   expect(await statements({ email })).toEqual(await statements({ email: fresh() }));
-  // The team is told.
+  // The team sees it.
   expect((await contact(world.owen, { email })).data.contactProject).toMatchObject({
     leadCreated: false,
     lead: { id: expect.any(String) },
@@ -218,7 +218,7 @@ test("only the team can accept data from a visitor without their consent", async
   expect((await leadOf(id)).phone).toBeNull();
 });
 
-test("a user who is signed in with that confirmed address needs no mail", async () => {
+test("a signed-in user with that confirmed address needs no mail", async () => {
   await sent();
   const wanda = await world.signUp("Wanda Owner");
   const { id } = await createLead(world.owen, {
@@ -249,7 +249,7 @@ test("limits the number of requests, and ignores unknown and expired links", asy
   expect(await leadOf(id)).toMatchObject({ subscribed: false });
 });
 
-test("the IPv6 addresses of one network are one sender", async () => {
+test("all IPv6 addresses of one network count as one sender", async () => {
   await sql("insert into app_private.limit_changes values ('contact.network', 2, 'test')");
   const write = async (ip: string, n: number) => {
     const client = await world.owner.connect();
@@ -269,7 +269,7 @@ test("the IPv6 addresses of one network are one sender", async () => {
   await sql("truncate app_private.limit_changes");
 });
 
-test("links to unsubscribe outlive the keys of login tokens, and those of former versions too", async () => {
+test("links to unsubscribe remain valid when keys of login tokens rotate, also those of former versions", async () => {
   const { id } = await known({ subscribed: true });
   const former = { secret: "a login key that is gone since, with 32 characters" };
   const key = Buffer.from(hkdfSync("sha256", former.secret, "", "plat unsubscribe links", 32));
@@ -278,7 +278,7 @@ test("links to unsubscribe outlive the keys of login tokens, and those of former
   expect((await visit(path, "POST", "List-Unsubscribe=One-Click")).status).toBe(403);
   for (let starts = 0; starts < 2; starts++) await keepFormerLinkKeys(world.database.ownerUrl, [former]);
   const [{ token }] = await sql("select app_private.sign_link('marketing', $1) as token", [id]);
-  // A new key signs from now on; the one of the former version never did.
+  // A new key signs from now on, and the former one no longer signs.
   await sql("insert into app_private.link_keys default values");
   const [{ token: newer }] = await sql("select app_private.sign_link('marketing', $1) as token", [id]);
   expect(newer).not.toBe(token);

@@ -85,11 +85,11 @@ let world: Portfolio;
 let people: Record<string, Person>;
 let operations: Record<string, Operation>;
 
-/** What the operations are about, made anew for each of them. */
+/** Creates new records for each operation. */
 interface Kind {
   table: Table;
   lead(): Promise<string>;
-  /** A negotiation, with an offer of this side where one is named. */
+  /** A negotiation, with an offer of this side if one is given. */
   negotiation(input?: Record<string, unknown>): Promise<string>;
   offer(side: "BUYER" | "SELLER", price?: number, input?: Record<string, unknown>): Promise<string>;
 }
@@ -101,7 +101,7 @@ beforeAll(async () => {
   people = cast(world, { buyer: bea, "other buyer": ben });
   const there = negotiate(world);
   const quietly = negotiate(world, owen, quiet);
-  /** Of leads that the person brings: where they see own ones only, it is theirs. */
+  /** With leads of the person, as those who only see their own leads need. */
   const broughtBy = (person: Person, table: Table, where = project): Kind => {
     const { lead } = negotiate(world, person, where);
     const negotiation: Kind["negotiation"] = async (input = {}) =>
@@ -117,7 +117,7 @@ beforeAll(async () => {
   const sams = broughtBy(sam, there);
   const maxs = broughtBy(max, quietly, quiet);
   const mias = broughtBy(mia, quietly, quiet);
-  /** Each purchase is of its own unit, since a user may have several. */
+  /** Each purchase has a unit of its own, because a user may have several. */
   const purchaseOf = async (user: Person) => {
     const unitId = await there.unit();
     const buyerId = await there.buyer({ unitId });
@@ -155,7 +155,7 @@ beforeAll(async () => {
     foreign: await negotiate(world, olga, peak).offer(known.foreign, "BUYER", 1),
   };
   const { unit, lead } = await there.read("negotiation", known.sams, "unit { id } lead { id }");
-  // Answered ones beside those, of a project of their own lists.
+  // Answered offers in addition, in a project for the lists.
   const answered = await there.answer(
     await there.offer(await unassigned.negotiation(), "BUYER", 1),
     "REJECT",
@@ -244,17 +244,17 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-describe("who may do what with negotiations and offers", () => {
+describe("permissions for negotiations and offers", () => {
   test.each(rows)("$operation", async ({ operation, expected }) => {
     expect(await outcomes(people, operations[operation]!, shortCodes)).toEqual(expected);
   });
 
-  test("the table leaves out no operation", () => {
+  test("the table contains every operation", () => {
     expect(Object.keys(operations).sort()).toEqual(rows.map((row) => row.operation).sort());
   });
 });
 
-test("what the team enters for a buyer is manual, what the buyer does is not, and events say who it was", async () => {
+test("offers entered by the team for a buyer are marked manual, the buyer's own are not, and events name the actor", async () => {
   const table = negotiate(world);
   const { owen } = world;
   const bea = people["buyer"]!;
@@ -284,7 +284,7 @@ test("what the team enters for a buyer is manual, what the buyer does is not, an
   expect(offer.events.at(-1)).toEqual({ name: "offer.created", actorType: "BUYER" });
 });
 
-test("a token with scopes acts as far as they go", async () => {
+test("a token acts within its scopes", async () => {
   const table = negotiate(world);
   const negotiation = await table.negotiation();
   const token = (scopes: string[]) => programOf(world, world.owen, { scopes });

@@ -3,7 +3,7 @@ import { ask, look, mutation, type Operation } from "../harness/matrix.ts";
 import type { Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 
-/** Ids that the operations work on beside those of the portfolio. */
+/** Ids for the operations, in addition to those of the portfolio. */
 export interface Records {
   source: string;
   reason: string;
@@ -27,7 +27,7 @@ const name = () => `Somebody ${++serial}`;
 
 export function operations(world: Portfolio, records: Records): Record<string, Operation> {
   const { harbour, summit, project, quiet, park, peak, leads } = world;
-  /** A record of Harbour Homes that somebody is about to try and delete. */
+  /** Creates a record of Harbour Homes to be deleted. */
   const fresh = createIn(world.owen);
   const lead = (input: Record<string, unknown>) => mutation("createLead", () => ({ name: name(), ...input }));
   const note = (leadId: string) => mutation("createLeadNote", { leadId, text: "Called." });

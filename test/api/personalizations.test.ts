@@ -56,7 +56,7 @@ const unit = (input: Record<string, unknown> = {}) =>
     price: "400000.10",
     ...input,
   });
-/** While somebody has to choose an option of the element. */
+/** Runs `during` while an option of the element is required. */
 async function requiring(element: string, during: () => Promise<void>): Promise<void> {
   const set = (required: boolean) =>
     world.owen.get(
@@ -114,7 +114,7 @@ const credit = (personalizationId: string, amount: string, input = {}, by?: Pers
 const discount = (personalizationId: string, percent: string, input = {}, by?: Person) =>
   create("createPersonalizationDiscount", { personalizationId, title: "Sale", percent, ...input }, by);
 
-describe("what it comes to", () => {
+describe("total price", () => {
   test("to the cent: options, then discounts rounded half up and capped, then credits, never below zero", async () => {
     const unitId = await unit();
     const id = await begin({
@@ -137,14 +137,14 @@ describe("what it comes to", () => {
     expect(await look(id)).toMatchObject({ creditsTotal: "7854.17", total: "0.00" });
   });
 
-  test("a discount is of the price of the purchase, where there is one", async () => {
+  test("a discount can refer to the price of the purchase, if there is one", async () => {
     const unitId = await unit();
     const id = await begin({ unitId, buyerId: await purchase(unitId), selections: selections("Mosaic") });
     await discount(id, "0.1", { appliesTo: "PURCHASE_PRICE" }); // 390.00005 → 390.00
     expect(await look(id)).toMatchObject({ discountsTotal: "390.00", total: "610.01" });
   });
 
-  test("prices are those of today until it is approved", async () => {
+  test("current prices apply until it is approved", async () => {
     const optionId = await create("createSpecOption", {
       elementId: elements.Tiles,
       title: "Slate",
@@ -167,7 +167,7 @@ describe("what it comes to", () => {
       discountsTotal: "200.00",
       selections: [{ unitPrice: "200.00", total: "400.00", locked: false }],
     });
-    await discount(id, "10"); // agreed at once, of the agreed price
+    await discount(id, "10"); // approved at once, so of the approved price
     expect(await look(id)).toMatchObject({ discountsTotal: "240.00", total: "160.00" });
     await change({ id, status: "SIGNED" });
     for (const refused of [credit(id, "1"), discount(id, "1")])
@@ -177,7 +177,7 @@ describe("what it comes to", () => {
 });
 
 describe("choosing", () => {
-  test("the list replaces what was there; an element of one option takes one", async () => {
+  test("the list replaces the previous options; an element with a single choice accepts one", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Quartz", "Mosaic") });
     await change({ id, selections: [...selections("Marble"), { optionId: options.Pendant, quantity: "3" }] });
     expect(
@@ -190,7 +190,7 @@ describe("choosing", () => {
     expect((await look(id)).selections).toEqual([]);
   });
 
-  test("what cannot be chosen is refused, and nothing changes", async () => {
+  test("unavailable options are refused, and nothing changes", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Quartz") });
     const foreign = await create("createSpecCategory", { projectId: world.project.id, title: "K" });
     const foreignElement = await create("createSpecElement", { categoryId: foreign, title: "E" });
@@ -237,14 +237,14 @@ describe("choosing", () => {
       field: "selections",
     });
     expect(await refuse({ id, selections: [] })).toMatchObject({ code: "CONFLICT" });
-    // The rest of the list still changes.
+    // The rest of the list can still be changed.
     expect(await change({ id, selections: selections("Quartz", "Strip") })).toMatchObject({
       selectionsTotal: "3333.68",
     });
     expect(await refuseNew({ unitId, selections: selections("Marble") })).toMatchObject({ code: "CONFLICT" });
   });
 
-  test("warnings say what is missing and what does not go together", async () => {
+  test("warnings report missing and incompatible options", async () => {
     const id = await begin({
       unitId: await unit(),
       dueOn: "2020-01-31",
@@ -261,7 +261,7 @@ describe("choosing", () => {
     );
   });
 
-  test("an expected version guards the options too", async () => {
+  test("an expected version also applies to the options", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Quartz") });
     const { version } = await look(id);
     const answers = await Promise.all(
@@ -301,7 +301,7 @@ describe("steps", () => {
     SUPERSEDED: [],
     CANCELLED: [],
   };
-  /** One in this state, whatever led there. */
+  /** A personalization in the given state. */
   async function inState(from: string): Promise<string> {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
     await world.owner.query(
@@ -311,7 +311,7 @@ describe("steps", () => {
     return id;
   }
 
-  test.each(states)("from %s the listed ones pass, one event each", async (from) => {
+  test.each(states)("from %s the listed transitions succeed, with one event each", async (from) => {
     for (const to of steps[from]!) {
       const id = await inState(from);
       expect((await change({ id, status: to })).status).toBe(to);
@@ -323,7 +323,7 @@ describe("steps", () => {
     }
   });
 
-  test.each(states)("from %s no other passes", async (from) => {
+  test.each(states)("from %s all other transitions are refused", async (from) => {
     const id = await inState(from);
     for (const to of states.filter((state) => state !== from && !steps[from]!.includes(state)))
       expect(await refuse({ id, status: to })).toMatchObject({
@@ -334,7 +334,7 @@ describe("steps", () => {
       });
   });
 
-  test("an empty choice cannot be submitted, and a submitted one cannot be changed", async () => {
+  test("an empty personalization cannot be submitted, and a submitted one cannot be changed", async () => {
     const id = await begin({ unitId: await unit() });
     expect(await refuse({ id, status: "SUBMITTED" })).toMatchObject({
       code: "BAD_USER_INPUT",
@@ -374,7 +374,7 @@ describe("steps", () => {
       await change({ id: tooLate, status: "SUBMITTED" });
     }));
 
-  test("an element is sold once: a later choice replaces one that is not signed, and yields to one that is", async () => {
+  test("an element is sold once: a later personalization replaces one that is not signed, and is refused after one that is", async () => {
     const unitId = await unit();
     const approve = async (...names: string[]) => {
       const id = await begin({ unitId, selections: selections(...names) });
@@ -396,7 +396,7 @@ describe("steps", () => {
     });
   });
 
-  test("what was agreed is not deleted", async () => {
+  test("an approved personalization cannot be deleted", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
     await change({ id, status: "SUBMITTED" });
     await change({ id, status: "APPROVED" });
@@ -427,7 +427,7 @@ describe("credits and discounts", () => {
     expect(refused.code).toBe(code);
   });
 
-  test("a promotion is used while it runs, as often as it may be, and given back", async () => {
+  test("a promotion is used while it runs, up to its limit, and its use is returned", async () => {
     const promotionId = await create("createPromotion", {
       projectId: world.park.id,
       title: "Spring",
@@ -455,10 +455,10 @@ describe("credits and discounts", () => {
   });
 });
 
-describe("who may", () => {
+describe("permissions", () => {
   const write = `mutation ($input: CreatePersonalizationInput!) { createPersonalization(input: $input) { id } }`;
 
-  test("the sales team for its deals only", async () => {
+  test("the sales team has access to its deals only", async () => {
     const unitId = await unit();
     const lead = await createLead(world.owen, {
       projectId: world.park.id,
@@ -482,7 +482,7 @@ describe("who may", () => {
     }
   });
 
-  test("a buyer chooses for the own purchase and hands it in; the rest is the team's", async () => {
+  test("a buyer selects options of the own purchase and submits them; the team does the rest", async () => {
     const [mine, theirs] = [await unit(), await unit()];
     const buyerId = await purchase(mine, bo);
     const otherBuyer = await purchase(theirs, world.olga);
@@ -496,13 +496,13 @@ describe("who may", () => {
     expect(await refuse({ id, notes: "again and again" }, bo)).toMatchObject({ code: "RATE_LIMITED" });
     await change({ id, notes: "by the team" });
     await world.owner.query("delete from app_private.limit_changes where name = 'buyer.change'");
-    // By when they have to choose, the sales team says.
+    // Only the sales team sets the deadline.
     const byTheTeam = { code: "FORBIDDEN", permission: "sale.write", field: "dueOn" };
     await change({ id, dueOn: "2031-01-31" });
     expect(await refuse({ id, dueOn: "2032-01-31" }, bo)).toMatchObject(byTheTeam);
     expect(await refuse({ id, dueOn: null }, bo)).toMatchObject(byTheTeam);
     expect(await refuseNew({ unitId: mine, buyerId, dueOn: "2032-01-31" }, bo)).toMatchObject(byTheTeam);
-    await change({ id, dueOn: "2031-01-31" }, bo); // which is what it is
+    await change({ id, dueOn: "2031-01-31" }, bo); // the present value
     await change({ id, status: "SUBMITTED" }, bo);
     for (const status of ["APPROVED", "CHANGES_REQUESTED"])
       expect(await refuse({ id, status }, bo)).toMatchObject({ code: "FORBIDDEN", permission: "sale.write" });
@@ -514,7 +514,7 @@ describe("who may", () => {
     expect((await look(other, world.olga)).total).toBe("1000.01");
   });
 
-  test("a token that only reads chooses nothing, in the table itself either", async () => {
+  test("a read-only token cannot select options, not even in SQL", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
     const reader = await programOf(world, world.owen, {
       scopes: ["sale.read", "inventory.read", "project.read"],

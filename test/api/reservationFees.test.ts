@@ -12,7 +12,7 @@ let world: Payments;
 let owen: Person;
 let create: Create;
 let project: { id: string };
-/** Asks for 5 % of the price with the reservation. */
+/** Due with the reservation: 5 % of the price. */
 let milestone: string;
 let serial = 0;
 
@@ -94,8 +94,8 @@ const pay = async (person: Person, input: Record<string, unknown>) =>
     "{ status charge { id status deposit { id } reservation { id } } }",
   );
 
-describe("what there is to pay", () => {
-  test("begins with the reservation: the fee, and what the schedule asks for with it", async () => {
+describe("amounts due", () => {
+  test("begin with the reservation: the fee, and what the schedule requires with it", async () => {
     const leadId = await lead();
     const reservation = await reserve({ unitId: await unit(), leadId, transactionId: "wire 17" });
     const today = new Date().toISOString().slice(0, 10);
@@ -136,7 +136,7 @@ describe("what there is to pay", () => {
     ).toBe("BAD_USER_INPUT");
   });
 
-  test("is not asked for twice when the reservation becomes a purchase, and counts towards its price", async () => {
+  test("are not due twice when the reservation becomes a purchase, and count towards its price", async () => {
     const leadId = await lead();
     const { id, deposits } = await reserve({ unitId: await unit(), leadId });
     await run(owen, "updateDeposit", { id: deposits[0]!.id, amountPaid: 500 });
@@ -151,7 +151,7 @@ describe("what there is to pay", () => {
       ["At signing", "SCHEDULED"],
     ]);
     expect(purchase.netPurchasePriceBalance).toBe("399500.00");
-    // Another home of the same lead has a fee of its own, which is not part of the first purchase.
+    // Another home of the same lead has a separate fee, which is not part of the first purchase.
     const second = await reserve({ unitId: await unit(), leadId });
     await run(owen, "updateDeposit", { id: second.feeDeposit.id, amountPaid: 500 });
     expect(
@@ -171,7 +171,7 @@ describe("what there is to pay", () => {
       "{ netPurchasePriceBalance }",
     );
     expect(next.netPurchasePriceBalance).toBe("399500.00");
-    // Cancelled, nothing of it is due any more; what was paid stays.
+    // After a cancellation nothing is due; what was paid remains.
     const { falloutReasons } = (
       await owen.get("query ($id: ID!) { project(id: $id) { falloutReasons(first: 1) { id } } }", project)
     ).project;
@@ -194,7 +194,7 @@ describe("what there is to pay", () => {
       },
     ],
   ])(
-    "is due no more once the reservation is %s; what was paid stays until it is given back",
+    "are no longer due once the reservation is %s; what was paid remains until it is refunded",
     async (_status, end) => {
       const [paid, unpaid] = [
         await reserve({ unitId: await unit(), leadId: await lead() }),
@@ -219,7 +219,7 @@ describe("what there is to pay", () => {
     },
   );
 
-  test("hangs on a reservation without a lead alone, and on its purchase once there is one", async () => {
+  test("belong to a reservation without a lead, and to its purchase once there is one", async () => {
     const reservation = await reserve({ unitId: await unit() });
     expect(reservation.deposits).toMatchObject([
       { lead: null, buyer: null, reservation: { id: reservation.id }, amountDue: "500.00" },
@@ -256,7 +256,7 @@ describe("what there is to pay", () => {
     });
   });
 
-  test("is nothing where neither project nor schedule asks for it", async () => {
+  test("are none if neither project nor schedule requires any", async () => {
     const free = await createProject(owen, { organizationId: world.harbour.id, title: "Free Fields" });
     const reservation = await reserve({ unitId: await unit({ projectId: free.id }) });
     expect(reservation).toMatchObject({ fee: null, deposits: [], feeDeposit: null });
@@ -264,7 +264,7 @@ describe("what there is to pay", () => {
 });
 
 describe("by card", () => {
-  test("the buyer who reserved pays what is theirs; strangers and who may not keep the books do not", async () => {
+  test("the buyer who reserved can pay; other buyers and people without the permission cannot", async () => {
     // Bea has a purchase in this project, and reserves another home.
     const purchase = await create("createBuyer", { projectId: project.id, legalName: "Bea", price: 1 });
     await invite(world, purchase, world.bea);
@@ -301,14 +301,14 @@ describe("by card", () => {
     });
     const paid = await look(reservation.id, world.bea);
     expect(paid.feeDeposit).toMatchObject({ status: "PAID", amountPaid: amount, method: "CARD" });
-    // A buyer writes nothing down.
+    // A buyer cannot record payments.
     expect(
       (await world.bea.refused(mutationOf("updateDeposit"), { input: { id: depositId, amountPaid: 1 } }))
         .code,
     ).toBe("FORBIDDEN");
   });
 
-  test("what is paid for the reservation pays its fee", async () => {
+  test("a payment of the reservation pays its fee", async () => {
     const reservation = await reserve({ unitId: await unit(), leadId: await lead() });
     await pay(owen, { reservationId: reservation.id, amount: "200.00" });
     expect((await look(reservation.id)).feeDeposit).toMatchObject({
@@ -351,7 +351,7 @@ describe("by card", () => {
   });
 });
 
-test("a seller of another organization sees and writes what there is to pay for own reservations only", async () => {
+test("a seller of another organization sees and writes the amounts of own reservations only", async () => {
   const theirs = await reserve({ unitId: await unit(), leadId: await lead(world.sam) }, world.sam);
   expect(theirs.deposits).toHaveLength(2);
   const alone = await reserve({ unitId: await unit() }, world.sam);
@@ -376,7 +376,7 @@ test("a seller of another organization sees and writes what there is to pay for 
       })
     ).code,
   ).toBe("NOT_FOUND");
-  // Who keeps the books writes down what was paid.
+  // Recording payments requires finance.write.
   expect(
     (
       await world.sam.refused(mutationOf("updateDeposit"), {

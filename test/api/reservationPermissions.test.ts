@@ -120,7 +120,7 @@ beforeAll(async () => {
     rows: [event],
   } = await world.owner.query("select id from app_public.events where subject_id = $1 limit 1", [kept.beas]);
 
-  // Whatever somebody made is over for the next one.
+  // Ends a reservation, so that the next person can make one.
   const over = async (id: string) =>
     world.owner.query("select app_private.end_reservation($1, 'CANCELLED', 'tidy')", [id]);
   const made =
@@ -256,11 +256,11 @@ test.each(rows)("$operation", async ({ operation, expected }) => {
   expect(await outcomes(people, operations[operation]!, codes)).toEqual(expected);
 });
 
-test("the table leaves out no operation", () => {
+test("the table contains every operation", () => {
   expect(Object.keys(operations).sort()).toEqual(rows.map((row) => row.operation).sort());
 });
 
-test("a token with scopes reserves and reads as far as they go", async () => {
+test("a token reserves and reads within its scopes", async () => {
   const token = (scopes: string[]) => programOf(world, world.owen, { scopes });
   const reader = await token(["sale.read", "inventory.read", "project.read"]);
   expect((await reader.get(`{ reservations { id } }`)).reservations.length).toBeGreaterThan(0);

@@ -62,7 +62,7 @@ const connect = (more: { config?: object; credentials?: object } = {}) => ({
   config: { ...docusign.config, ...more.config },
   credentials: { ...docusign.credentials, ...more.credentials },
 });
-/** Runs jobs, those that were put off as well; gives what was logged. */
+/** Runs all jobs, including postponed ones; returns the log. */
 async function jobs(): Promise<string> {
   await world.owner.query(
     "update graphile_worker._private_jobs set run_at = now() where run_at > now() and attempts > 0",
@@ -106,7 +106,7 @@ const look = async (id: string) =>
   ).agreement;
 const noticeUrl = (path: string) => new URL(path, world.url).href;
 
-test("an organization connects its account; what is wrong with it is said, and its key is never told", async () => {
+test("an organization connects its account; errors are reported, and its key is never revealed", async () => {
   const of = async (more: object) =>
     (await owen.get(CONNECT, { input: connect(more) })).createOrganizationIntegration;
   expect(await of({ config: { accountId: "another" } })).toMatchObject({
@@ -141,7 +141,7 @@ test("an organization connects its account; what is wrong with it is said, and i
   expect(JSON.stringify(made)).not.toContain("PRIVATE KEY");
 });
 
-test("an agreement is sent there, followed by signed notices, and its proof kept", async () => {
+test("an agreement is sent there and updated by signed notifications, and its evidence is stored", async () => {
   const { id, ids } = await sent(undefined, {
     expiresAt: new Date(Date.now() + 5 * 86_400_000).toISOString(),
   });
@@ -164,9 +164,9 @@ test("an agreement is sent there, followed by signed notices, and its proof kept
     },
     eventNotification: { url: `https://plat.example/webhooks/signing/${id}`, includeHMAC: "true" },
   });
-  // The mails come from there.
+  // The provider sends the mails.
   expect(await outbox.take()).toEqual([]);
-  // Here nobody signs it, nor takes another version.
+  // It can no longer be signed or get another version here.
   const { agreement } = await owen.get("query ($id: ID!) { agreement(id: $id) { signers { id } } }", { id });
   expect(agreement.signers).toHaveLength(2);
   const again = await upload(
@@ -180,7 +180,7 @@ test("an agreement is sent there, followed by signed notices, and its proof kept
 
   const notice = noticeUrl(`/webhooks/signing/${id}`);
   docusign.act(envelope, bea.email, "delivered");
-  // Unsigned, or signed with another key, it changes nothing.
+  // A notification without a valid signature has no effect.
   expect(await docusign.notify(envelope, notice, "another key")).toBe(400);
   expect(await docusign.notify(envelope, noticeUrl("/webhooks/signing/nothing"))).toBe(400);
   await jobs();
@@ -200,7 +200,7 @@ test("an agreement is sent there, followed by signed notices, and its proof kept
     ],
   });
   docusign.act(envelope, ada.email, "completed");
-  // The notice is lost: it is asked after an hour.
+  // If a notification is lost, the status is requested after an hour.
   await world.owner.query("select app_private.sync_envelopes(10)");
   await jobs();
   expect((await look(id)).status).toBe("SIGNED");
@@ -220,7 +220,7 @@ test("an agreement is sent there, followed by signed notices, and its proof kept
     { kind: "SIGNED", signerName: bea.name, checksum: sha256(pdf) },
     { kind: "SIGNED", signerName: ada.name, checksum: sha256(pdf) },
   ]);
-  // What is over is asked after no more.
+  // Ended envelopes are no longer requested.
   await world.owner.query(
     "update app_private.agreement_envelopes set asked_at = now() - interval '61 minutes'",
   );
@@ -230,7 +230,7 @@ test("an agreement is sent there, followed by signed notices, and its proof kept
   expect(docusign.asked).toEqual([]);
 });
 
-test("declined there, it is declined here; voided here, it is voided there, and the other way round", async () => {
+test("declining or voiding is synchronized in both directions", async () => {
   const declined = await sent();
   await jobs();
   docusign.act(docusign.envelopes.at(-1)!, bea.email, "declined", "Too expensive.");
@@ -262,9 +262,9 @@ test("declined there, it is declined here; voided here, it is voided there, and 
   expect(await jobs()).not.toContain("error");
 });
 
-test("an answer that is lost makes no second envelope, one that fails is tried again, a refusal voids", async () => {
+test("a lost response causes no second envelope, a failure is retried, and a refusal voids the agreement", async () => {
   const before = docusign.envelopes.length;
-  // Taken, and the connection breaks before the answer.
+  // The request is accepted, but the connection breaks before the response.
   const lost = await sent();
   docusign.answers(/POST .*envelopes/, (request, response, goOn) => {
     docusign.answers(/POST .*envelopes/, null);

@@ -21,7 +21,7 @@ const triesOfEach = 3;
 const checkEvery = 1000;
 /** Steps between two reads of the ids of existing records. */
 const learnEvery = 200;
-/** A run ends after this number of seconds or steps. */
+/** A run ends after this number of faults. */
 const mostFaults = 10;
 /** Operations that are refused for each kind of viewer whatever the input, by player name. */
 const refusedFile = resolve(import.meta.dirname, "refused.json");
