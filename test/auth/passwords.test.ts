@@ -43,7 +43,7 @@ test.each([
   ],
   ["resetPassword", [["select app_private.begin_reset($1)", "7"]]],
   ["updatePassword", []],
-])("%s hashes a password with argon2id, and asks the database first", async (operation, statements) => {
+])("%s hashes a password with argon2id, after a query of the database", async (operation, statements) => {
   const { given, asked } = context([], { operation, input: { token: 7 } });
   const hashed = await hashPassword(good, given);
   expect(hashed).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
@@ -51,7 +51,7 @@ test.each([
   expect(asked).toEqual(statements);
 });
 
-test("what the database refuses is not hashed, nor counted", async () => {
+test("a sign-up that the database refuses is neither hashed nor counted", async () => {
   const failure = new Error("Too many.");
   const signUp = context([[/begin_sign_up/, failure]], { operation: "createAccount" });
   await expect(hashPassword(good, signUp.given)).rejects.toBe(failure);
@@ -66,7 +66,7 @@ test("an unknown address is null", async () => {
   expect(asked.map(([, ip]) => ip)).toEqual([null, null]);
 });
 
-test("ten characters are enough, nine are not; a character of several bytes is one", async () => {
+test("ten characters are accepted, nine are refused; a character of several bytes counts once", async () => {
   const { given, asked } = context([], { operation: "updatePassword", member: "newPassword" });
   expect(await hashPassword("0123456789", given)).toMatch(/^\$argon2id/);
   const short = ["BAD_USER_INPUT", "newPassword", "A password must have at least 10 characters."];
@@ -78,7 +78,7 @@ test("ten characters are enough, nine are not; a character of several bytes is o
   expect([...asked, ...account.asked]).toEqual([]);
 });
 
-test("a thousand bytes are taken, one more is refused", async () => {
+test("a thousand bytes are accepted, one more is refused", async () => {
   const { given } = context([], { operation: "updatePassword" });
   expect(await hashPassword("a".repeat(1000), given)).toMatch(/^\$argon2id/);
   const long = ["BAD_USER_INPUT", "password", "A password can have at most 1,000 bytes."];
@@ -88,7 +88,7 @@ test("a thousand bytes are taken, one more is refused", async () => {
   expect(await refusal(provePassword("a".repeat(1001), context().given))).toEqual(long);
 });
 
-test("two forms of Unicode are one password", async () => {
+test("two Unicode normalizations are one password", async () => {
   const composed = "Zürich-Café".normalize("NFC");
   const decomposed = composed.normalize("NFD");
   const { given } = context([], { operation: "updatePassword" });
@@ -98,7 +98,7 @@ test("two forms of Unicode are one password", async () => {
   expect(await provePassword(decomposed, login.given)).toBe(stored);
 });
 
-test("a sign-in counts its try after the password was looked at, whether it is right or wrong", async () => {
+test("a sign-in counts its attempt after the password was checked, whether it is right or wrong", async () => {
   const stored = await hash(good, argon2Parameters);
   const { given, asked } = context([[/begin_login/, [{ hash: stored }]]]);
   expect(await provePassword(good, given)).toBe(stored);
@@ -111,7 +111,7 @@ test("a sign-in counts its try after the password was looked at, whether it is r
   ]);
 });
 
-test("a password that confirms something is that of the viewer, who has to be signed in", async () => {
+test("a confirming password is that of the viewer, who must be signed in", async () => {
   const stored = await hash(good, argon2Parameters);
   const update = { operation: "updatePassword", claims: viewer, ip: undefined, input: {} };
   const { given, asked } = context([[/begin_confirmation/, [{ hash: stored }]]], update);
@@ -129,7 +129,7 @@ test("a password that confirms something is that of the viewer, who has to be si
   expect(stranger.asked).toEqual([]);
 });
 
-test("who gives a new password that is too short has not guessed", async () => {
+test("a new password that is too short does not count as an attempt", async () => {
   const { given, asked } = context([], {
     operation: "updatePassword",
     claims: viewer,
@@ -143,7 +143,7 @@ test("who gives a new password that is too short has not guessed", async () => {
   expect(asked).toEqual([]);
 });
 
-test("a sign-in that the database refuses is not counted as a try", async () => {
+test("a sign-in that the database refuses does not count as an attempt", async () => {
   const failure = new Error("Locked.");
   const { given, asked } = context([[/begin_login/, failure]]);
   await expect(provePassword(good, given)).rejects.toBe(failure);

@@ -52,7 +52,7 @@ async function prove(
 const now = () => totpStep();
 const step = () => `step:${now()}:${sha256(factor.sealed)}`;
 
-test("a code of the authenticator app is proved by its step and what it was computed with", async () => {
+test("a code of the authenticator app is verified by its time step and the secret used", async () => {
   const { proof, asked } = await prove(totpCode(secret, now()));
   expect(proof).toBe(step());
   expect(asked).toEqual([
@@ -70,7 +70,7 @@ test.each([
   ["0123-4567-89ab-cdef", "0123456789abcdef"],
   ["GHJK MNPQ RSTV WXYZ", "ghjkmnpqrstvwxyz"],
   ["ooOO-iIlL-0000-0000", "0000111100000000"],
-])("the recovery code %s is known by its hash, however it is spelled", async (given, kept) => {
+])("the recovery code %s is identified by its hash, in any spelling", async (given, kept) => {
   expect((await prove(given)).proof).toBe(`code:${sha256(kept)}`);
 });
 
@@ -83,7 +83,7 @@ test.each([
   "0123456789abcde",
   "0123456789abcdef0",
   "!0123456789abcdef",
-])("%j proves nothing, and counts", async (wrong) => {
+])("%j is wrong, and counts as an attempt", async (wrong) => {
   const { proof, asked } = await prove(wrong);
   expect(proof).toBe("wrong");
   expect(asked.at(-1)).toEqual([
@@ -94,7 +94,7 @@ test.each([
   ]);
 });
 
-test("a code of another time proves nothing, and counts", async () => {
+test("a code of another time is wrong, and counts as an attempt", async () => {
   const { proof, asked } = await prove(totpCode(secret, now() + 1000));
   expect(proof).toBe("wrong");
   expect(asked).toHaveLength(2);
@@ -147,7 +147,7 @@ test("visitors are not checked, and no code is used without a second factor", as
   expect(asked).toHaveLength(1);
 });
 
-test("a fresh secret is sealed for the viewer alone; a visitor gets none", async () => {
+test("a new secret is sealed for the viewer; a visitor gets none", async () => {
   const fresh = (claims: typeof viewer | typeof nobody) =>
     freshTotpSecret(seal)(undefined, { context: { claims } } as never) as { secret: string; sealed: string };
   const made = fresh(viewer);
