@@ -1,19 +1,19 @@
 /** Violations of the rules, one for each typical omission, in tables that otherwise follow all rules. */
 export interface Fault {
-  /** The rule that finds it, and no other does. */
+  /** The only rule that finds it. */
   rule: string;
-  /** A table `like app_private.project_record` that is made before, by a generator, with grants and comments. */
+  /** A table `like app_private.project_record` that is created first, by a generator, with grants and comments. */
   table?: string;
   sql: string;
-  /** What is reported; `app_public.<table>` where omitted. */
+  /** The reported object. Default: `app_public.<table>`. */
   object?: string;
-  /** What the sentence says. */
+  /** Pattern of the message. */
   says: RegExp;
 }
 
 const can = "app_hidden.project_can(r.project_id, r.organization_id, 'lead.read')";
 
-/** Masks the column `name` of a table, without fault. */
+/** Masks the column `name` of a table correctly. */
 const mask = (table: string, tags = "") => `
   comment on column app_public.${table}.name is E'@masked\\n${tags}\\nWhat it is called.';
   create function app_public.${table}_name(r app_public.${table}) returns text language sql stable
