@@ -33,7 +33,7 @@ const refusal = ({ status, json }: { status: number; json: any }) => [
   json.errors[0].message,
 ];
 
-test("a page stands in no other page, loads nothing, and its style is known by its hash", async () => {
+test("a page cannot be framed, loads nothing, and its style is permitted by its hash", async () => {
   const { pool } = scriptedDatabase([
     [/consent_question/, [{ purpose: "NEWS", organization: "A <b>", is_confirmed: false }]],
   ]);
@@ -70,30 +70,33 @@ test.each([
     "They can then send emails to your address.",
     "Harbour may write to you",
   ],
-])("consent to %s is asked for by GET, and given by POST alone", async (purpose, ask, explain, done) => {
-  const row = { purpose, organization: "Harbour", is_confirmed: false };
-  const { pool, asked } = scriptedDatabase([[/consent_question/, [row]]]);
-  await using server = await startServer({ confirm: confirmPage(pool) });
-  const question = await server.send(get("/confirm/abc"));
-  expect(question.text).toContain(`<h1>${ask}</h1>`);
-  expect(question.text).toContain(explain);
-  expect([question.headers["cache-control"], question.headers["referrer-policy"]]).toEqual([
-    "no-store",
-    "no-referrer",
-  ]);
-  expect(asked).toEqual([["select * from app_private.consent_question($1)", "abc"]]);
-  row.is_confirmed = true;
-  const answer = await server.send(post("/confirm/abc"));
-  expect(answer.text).toContain(`<h1>${done}</h1>`);
-  expect(answer.text).toContain("<p>Thank you. You can close this page.</p>");
-  expect(answer.text).not.toContain("<form");
-  expect(asked.slice(1)).toEqual([
-    ["select app_private.confirm_consent($1, $2)", "abc", answer.headers["x-request-id"]],
-    ["select * from app_private.consent_question($1)", "abc"],
-  ]);
-});
+])(
+  "GET shows the question for consent to %s, and only POST gives consent",
+  async (purpose, ask, explain, done) => {
+    const row = { purpose, organization: "Harbour", is_confirmed: false };
+    const { pool, asked } = scriptedDatabase([[/consent_question/, [row]]]);
+    await using server = await startServer({ confirm: confirmPage(pool) });
+    const question = await server.send(get("/confirm/abc"));
+    expect(question.text).toContain(`<h1>${ask}</h1>`);
+    expect(question.text).toContain(explain);
+    expect([question.headers["cache-control"], question.headers["referrer-policy"]]).toEqual([
+      "no-store",
+      "no-referrer",
+    ]);
+    expect(asked).toEqual([["select * from app_private.consent_question($1)", "abc"]]);
+    row.is_confirmed = true;
+    const answer = await server.send(post("/confirm/abc"));
+    expect(answer.text).toContain(`<h1>${done}</h1>`);
+    expect(answer.text).toContain("<p>Thank you. You can close this page.</p>");
+    expect(answer.text).not.toContain("<form");
+    expect(asked.slice(1)).toEqual([
+      ["select app_private.confirm_consent($1, $2)", "abc", answer.headers["x-request-id"]],
+      ["select * from app_private.consent_question($1)", "abc"],
+    ]);
+  },
+);
 
-test("a link of consent that is unknown or too old is refused", async () => {
+test("an unknown or expired link of consent is refused", async () => {
   const { pool } = scriptedDatabase([
     [/consent_question/, [{ purpose: null, organization: null, is_confirmed: false }]],
   ]);
@@ -105,7 +108,7 @@ test("a link of consent that is unknown or too old is refused", async () => {
   ]);
 });
 
-test("a link that stops a change of address asks by GET, and stops it by POST", async () => {
+test("a link that stops a change of address asks on GET, and stops it on POST", async () => {
   const { pool, asked } = scriptedDatabase([
     [/email_change_to_stop/, [{ found: "<b>@example.com" }]],
     [/stop_email_change/, [{ found: true }]],
@@ -141,7 +144,7 @@ test.each([
   ]);
 });
 
-test("a link that stops notifications asks by GET, and stops them by POST", async () => {
+test("a link that unsubscribes from notifications asks on GET, and unsubscribes on POST", async () => {
   const choice = { organization: "Harbour", kind_name: "new leads", wanted: true };
   const { pool, asked } = scriptedDatabase([
     [/open_link/, [{ kind: "new_leads", readerId: "r1" }]],
@@ -171,7 +174,7 @@ test("a link that stops notifications asks by GET, and stops them by POST", asyn
 test.each([
   ["nothing is known of them", []],
   ["they have left", [{ organization: null, kind_name: "new leads", wanted: true }]],
-])("who is no member gets no notifications: %s", async (_, rows) => {
+])("non-members get no notifications: %s", async (_, rows) => {
   const { pool } = scriptedDatabase([
     [/open_link/, [{ kind: "new_leads", readerId: "r1" }]],
     [/notification_choice/, rows],
@@ -183,7 +186,7 @@ test.each([
   );
 });
 
-test("a link that stops marketing says the same to everybody, and stops by POST alone", async () => {
+test("a link that unsubscribes from marketing has the same page for everybody, and unsubscribes on POST only", async () => {
   const senders: { sender: string | null }[] = [{ sender: "Harbour" }];
   const { pool, asked } = scriptedDatabase([
     [/open_link/, [{ kind: "marketing", readerId: "r1" }]],
@@ -216,7 +219,7 @@ test("a link that stops marketing says the same to everybody, and stops by POST 
 test.each([
   ["unknown", []],
   ["of no kind", [{ kind: null, readerId: null }]],
-])("a link that stops mails and is %s is refused", async (_, rows) => {
+])("a link that unsubscribes and is %s is refused", async (_, rows) => {
   const { pool, asked } = scriptedDatabase([[/open_link/, rows]]);
   await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
   expect(refusal(await server.send(post("/unsubscribe/abc")))).toEqual([
@@ -237,7 +240,7 @@ const waiting = {
   organization: null,
 };
 
-test("where a provider leads back, a GET says with whom the account is going to be connected", async () => {
+test("after a redirect from a provider, GET shows with whom the account will be connected", async () => {
   const asked: string[] = [];
   const found: Record<string, unknown> = { ...waiting };
   await using server = await consentOf({
@@ -258,7 +261,7 @@ test("where a provider leads back, a GET says with whom the account is going to 
   );
 });
 
-test("a POST, and a refusal by the provider, go on at once", async () => {
+test("a POST, and a refusal by the provider, are processed immediately", async () => {
   const taken: string[] = [];
   await using server = await consentOf({
     waiting: () => Promise.reject(new Error("Nothing is asked.")),
@@ -271,7 +274,7 @@ test("a POST, and a refusal by the provider, go on at once", async () => {
   expect(taken).toEqual(["state=s", "error=denied"]);
 });
 
-test("a consent that is used, too old, or cannot be redeemed is refused", async () => {
+test("a consent that was used, is too old or cannot be redeemed is refused", async () => {
   const outcome: { value: () => unknown } = { value: () => undefined };
   await using server = await consentOf({
     waiting: async () => undefined,
@@ -302,7 +305,7 @@ test("a consent that is used, too old, or cannot be redeemed is refused", async 
 const key = "abcdefghjkm2";
 const hit = { kind: "LINK", destination: "https://homes.example/a?utm_source=kept#b", utm: {} as unknown };
 
-test("a tracker leads on with its parameters; what the address has already stays", async () => {
+test("a tracker redirects with its parameters; existing ones in the URL are kept", async () => {
   const found = { ...hit, utm: { utm_source: "x", n: 1, yes: true, no: null, deep: { a: 1 } } };
   const { pool, asked } = scriptedDatabase([[/hit_tracker/, [found]]]);
   await using server = await startServer({ trackers: trackers(pool) });
@@ -327,7 +330,7 @@ test("a tracker leads on with its parameters; what the address has already stays
   expect(pixel.text).toMatch(/^GIF89a/);
 });
 
-test("what is no active tracker, or leads nowhere, is not found; the database is asked about keys alone", async () => {
+test("an inactive or unknown tracker, or one without a destination, is not found; only valid keys are queried", async () => {
   const found: (typeof hit)[] = [];
   const { pool, asked } = scriptedDatabase([[/hit_tracker/, found]]);
   await using server = await startServer({ trackers: trackers(pool) });
@@ -395,7 +398,7 @@ test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
   ["It was declined by a signer: you no longer need to sign it.", { status: "DECLINED" }],
   ["It was withdrawn: you no longer need to sign it.", { status: "VOIDED", signer_status: "SIGNED" }],
   ["It was not signed in time: you no longer need to sign it.", { status: "EXPIRED" }],
-])("a link to sign says: %s", async (said, facts) => {
+])("a link to sign shows: %s", async (said, facts) => {
   const asking = { ...agreement, ...facts };
   const { pool } = scriptedDatabase([[/signing_request/, [{ result: asking }]]]);
   const addresses = { sign: ({ name }: { name: string }) => `https://localhost/files/${name}` };
@@ -414,7 +417,7 @@ test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
   expect(text.includes("<form")).toBe(asking.can_sign);
 });
 
-test("a notice about text messages is taken where it is signed, and answered with nothing to say", async () => {
+test("a signed notification about text messages is accepted, with an empty response", async () => {
   const { pool, asked } = scriptedDatabase([]);
   let notice: unknown = { id: "m1" };
   const read: unknown[] = [];
@@ -448,7 +451,7 @@ test("a notice about text messages is taken where it is signed, and answered wit
   expect(asked).toHaveLength(1);
 });
 
-test("an event of the payment processor is taken where it is signed and about something of ours", async () => {
+test("a signed event of the payment processor is accepted if it concerns one of our objects", async () => {
   const { pool, asked } = scriptedDatabase([]);
   let event: unknown = { id: "e1", objectId: "o1", accountId: null };
   const read: unknown[][] = [];
@@ -485,7 +488,7 @@ test("an event of the payment processor is taken where it is signed and about so
   expect(asked).toHaveLength(2);
 });
 
-test("a notice is not unpacked: what is signed are the bytes that came", async () => {
+test("a notification is not decompressed: the signature is for the received bytes", async () => {
   const { pool } = scriptedDatabase([]);
   await using server = await startServer({
     paymentsWebhook: paymentsWebhook({ readEvent: () => undefined } as never, pool),
@@ -516,7 +519,7 @@ const appointment = {
 };
 const lines = (text: string) => text.replaceAll("\r\n ", "").split("\r\n");
 
-test("a feed has the appointments of whoever made it, as they see them now", async () => {
+test("a feed has the appointments of its creator, as visible to them now", async () => {
   const appointments = [
     appointment,
     { ...appointment, id: "a2", title: "Second look", person: null, project: null, status: "REQUESTED" },
@@ -605,14 +608,14 @@ test("a feed has the appointments of whoever made it, as they see them now", asy
       known,
       (await server.send(get("/calendars/secret.ics", { "if-none-match": known }))).status,
     ]).toEqual([known, status]);
-  // Whoever has it already costs no more than the question.
+  // If the client's copy is current, only the query is executed.
   expect(computed).toHaveLength(3);
   appointments[0] = { ...appointment, title: "Moved" };
   const changed = await server.send(get("/calendars/secret.ics", { "if-none-match": etag }));
   expect([changed.status, changed.headers.etag === etag]).toEqual([200, false]);
 });
 
-test("a feed that is unknown or has ended is not found, and a broken transaction ends its connection", async () => {
+test("an unknown or ended feed is not found, and a broken transaction ends its connection", async () => {
   const feeds: unknown[] = [];
   const failure = new Error("The server has gone.");
   const { pool, released } = scriptedDatabase([
@@ -630,7 +633,7 @@ test("a feed that is unknown or has ended is not found, and a broken transaction
   expect(released).toEqual([failure]);
 });
 
-test("pages say in the language of the browser what they say in English", async () => {
+test("pages are in the language of the browser", async () => {
   const rows = {
     consent: { purpose: "NEWS", organization: "Harbour", is_confirmed: false },
     choice: { organization: "Harbour", kind_name: "new leads", wanted: true },
@@ -671,7 +674,7 @@ test("pages say in the language of the browser what they say in English", async 
   ]);
 });
 
-test("a notice of the provider of signatures counts where it is signed with the key of its integration", async () => {
+test("a notification of the signing provider is accepted if signed with the key of its integration", async () => {
   const id = "0198a7c2-0000-7000-8000-000000000001";
   const webhookKey = "webhook key";
   const body = '{"event":"envelope-completed"}';
@@ -703,11 +706,11 @@ test("a notice of the provider of signatures counts where it is signed with the 
     ["select app_private.take_envelope_notice($1)", id],
   ]);
   expect(opened).toEqual(["i1"]);
-  // While a key is replaced there are several signatures.
+  // While a key is rotated, there are several signatures.
   const replaced = { "x-docusign-signature-1": sign(body, "old"), "x-docusign-signature-12": sign(body) };
   expect((await send(replaced)).status).toBe(200);
 
-  // What is no agreement, or not signed, asks for nothing.
+  // Notifications without an agreement or a signature cause no query.
   asked.splice(0);
   const good = { "x-docusign-signature-1": sign(body) };
   for (const path of ["1", `${id}0`, `x${id}`, id.replace("a", "g")])

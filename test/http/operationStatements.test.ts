@@ -122,7 +122,7 @@ describe("in production", () => {
     expect((await send(production, "visitor", { query: names }, { headers })).status).toBe(401);
   });
 
-  test("an operator gets the statements of the own operation, which has the own rights", async () => {
+  test("an operator gets the statements of an operation, which has the operator's own rights", async () => {
     const { status, headers, told } = await send(production, "operator", {
       query: leads,
       variables: { first: 5 },
@@ -132,7 +132,7 @@ describe("in production", () => {
     expect(told.statements).toMatchObject([{ rows: 0 }]);
   });
 
-  test("an operator who was removed, or has signed out, is refused at once", async () => {
+  test("an operator who was removed, or has signed out, is refused immediately", async () => {
     const former = await development.signUp("Fay Former");
     tokens["former"] = former.token;
     await development.owner.query("select app_private.make_operator($1)", [former.email]);
@@ -154,7 +154,7 @@ describe("in production", () => {
 
 describe("in development", () => {
   test.each(["owner", "member", "other organization", "restricted token", "buyer", "visitor", "operator"])(
-    "%s gets the answer that the API gives, with statements and values of the own request",
+    "%s gets the response of the API, with statements and values of their own request",
     async (who) => {
       const body = {
         query: `query ($first: Int!) { leads(first: $first) { id } publicProjects { title } }`,
@@ -172,7 +172,7 @@ describe("in development", () => {
         expect(plan).toBeUndefined();
         expect(rows).not.toBeNull();
       }
-      // Neither claims, nor settings, nor tokens.
+      // No claims, settings or tokens.
       const text = JSON.stringify(told.statements);
       expect(text).not.toMatch(/set_config|access_of|stop_when_outdated|plat\.user_id/);
       expect(text).not.toContain(tokens[who] ?? "Bearer");
@@ -188,7 +188,7 @@ describe("in development", () => {
     expect(new Set(seen.map((one) => JSON.stringify(one))).size).toBe(1);
   });
 
-  test("plans come on request, and a plan executes nothing", async () => {
+  test("plans are returned on request, without executing the statement", async () => {
     const query = `mutation ($input: CreateLeadInput!) { createLead(input: $input) { id name } }`;
     const count = async () =>
       (await development.owner.query("select count(*)::int from app_public.leads")).rows[0].count;
@@ -210,7 +210,7 @@ describe("in development", () => {
     }
   });
 
-  test("secrets that a mutation makes are not among its statements", async () => {
+  test("secrets that a mutation creates are not among its statements", async () => {
     const query = `mutation { createAccessToken(input: { name: "Robot" }) { token } }`;
     const { told, text } = await send(development, "owner", { query });
     const { token } = told.answer!.data.createAccessToken;
@@ -223,7 +223,7 @@ describe("in development", () => {
     expect(JSON.stringify(signedIn.told.statements)).not.toMatch(/demo-password|argon2/);
   });
 
-  test("operations at the same time are told apart", async () => {
+  test("concurrent operations are separated", async () => {
     const asked = Array.from({ length: 12 }, (_, index) =>
       index % 2 === 0
         ? send(development, "owner", { query: leads, variables: { first: index + 1 } })
@@ -235,7 +235,7 @@ describe("in development", () => {
     }
   });
 
-  test("the limits of operations hold, and refusals have no statement", async () => {
+  test("the limits of operations apply, and refused ones have no statements", async () => {
     const aliases = Array.from({ length: 31 }, (_, index) => `a${index}: leads(first: 1) { id }`);
     const { told } = await send(development, "owner", { query: `{ ${aliases.join(" ")} }` });
     expect(told.answer!.errors![0].extensions.code).toBe("LIMIT_EXCEEDED");
@@ -251,7 +251,7 @@ describe("in development", () => {
     expect(subscription.text).not.toContain('"statements":[{');
   });
 
-  test("a refused statement is among them, without the reason of the database", async () => {
+  test("a refused statement is included, without the reason of the database", async () => {
     const query = `mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }`;
     const input = { projectId: "larkfield-gardens", name: "Una Twice", email: "una@example.com" };
     const { told } = await send(development, "owner", { query, variables: { input } });
@@ -260,7 +260,7 @@ describe("in development", () => {
   });
 });
 
-test("without the portal there is nothing", async () => {
+test("without the portal, the route does not exist", async () => {
   const api = await startApi(database);
   try {
     expect((await send(api, "operator", { query: names })).status).toBe(404);

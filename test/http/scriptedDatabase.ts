@@ -2,15 +2,15 @@ import type { Pool } from "pg";
 
 export interface ScriptedDatabase {
   pool: Pool;
-  /** The statements that it was asked, with their values. */
+  /** The received statements, with their values. */
   asked: [text: string, ...values: unknown[]][];
-  /** What each connection was given back with. */
+  /** The argument with which each connection was released. */
   released: unknown[];
 }
 
 /**
- * A database by a script, for what is around it: each statement gets the rows of the first pattern that it fits, and fails where these are
- * an error. What statements do is tested with the real one.
+ * A scripted database: each statement gets the rows of the first matching pattern, or fails if these are an
+ * error. The statements themselves are tested with a real database.
  */
 export function scriptedDatabase(answers: readonly [RegExp, unknown[] | Error][]): ScriptedDatabase {
   const asked: ScriptedDatabase["asked"] = [];

@@ -15,7 +15,7 @@ import { createTrustedDocuments } from "../../src/http/trustedDocuments.ts";
 import { until } from "../harness/until.ts";
 import { type Answer, startServer, type TestServer, tokens } from "./server.ts";
 
-/** What compiled queries answer, by their document: undefined where the plan has to. */
+/** Responses of compiled queries by document; undefined if the plan must be used. */
 const compiled: Record<string, () => string | undefined> = {
   "query Fine { ok }": () => '{"data":{"ok":true}}',
   "query Tagged($n: Int) { ok }": () => '{"data":{"ok":true}}',
@@ -43,7 +43,7 @@ const registered = new Map([
 interface Side {
   server: TestServer;
   metrics: Metrics;
-  /** Requests whose compiled query was answered in front of the chain. */
+  /** Requests whose compiled query was answered before the chain. */
   short: number;
 }
 
@@ -101,9 +101,9 @@ interface Sent {
   path?: string;
   headers?: Record<string, string | string[]>;
   body?: string | Uint8Array;
-  /** Whether the chain takes it from the beginning, or is to be given it. */
+  /** Whether the chain handles it, from the beginning or later. */
   isLong?: true;
-  /** Whether it comes by a proxy. */
+  /** Whether it comes from a proxy. */
   isForwarded?: true;
 }
 
@@ -211,12 +211,12 @@ const sent: Record<string, Sent> = {
   "from a proxy that got it without TLS": long(sentBy(post(FINE!), { "x-forwarded-proto": "http" })),
 };
 
-/** What differs from request to request. */
+/** Properties that differ between requests. */
 const hidden = new Set(["date", "time", "durationMs", "stack"]);
 const without = (members: object): object =>
   JSON.parse(JSON.stringify(members, (name, value) => (hidden.has(name) ? undefined : value)));
 
-/** What is counted of requests. */
+/** The metrics of requests. */
 async function counts({ metrics }: Side): Promise<string[]> {
   const { text } = await metrics.render();
   return text
@@ -246,12 +246,12 @@ async function told(side: Side, id: string, one: Sent) {
   };
 }
 
-test.each(Object.entries(sent))("a request %s is answered as by the chain", async (title, one) => {
+test.each(Object.entries(sent))("a request %s has the response of the chain", async (title, one) => {
   const id = title.replaceAll(/\W+/g, "-");
   const [short, other] = one.isForwarded
     ? ([sides.shortBehind, sides.longBehind] as const)
     : ([sides.short, sides.long] as const);
-  // Twice: a registered document is looked up first.
+  // Twice, because a registered document is looked up first.
   for (const time of [1, 2]) {
     const here = await told(short, `${id}-${time}`, one);
     const there = await told(other, `${id}-${time}`, one);
@@ -266,7 +266,7 @@ test.each(Object.entries(sent))("a request %s is answered as by the chain", asyn
   }
 });
 
-test("a client that leaves before its body is complete is logged in the same way", async () => {
+test("a client that disconnects before its body is complete is logged in the same way", async () => {
   const lines: unknown[] = [];
   for (const side of [sides.short, sides.long]) {
     const socket = connect({ port: side.server.port, host: "127.0.0.1", rejectUnauthorized: false });
@@ -281,7 +281,7 @@ test("a client that leaves before its body is complete is logged in the same way
   expect(lines[0]).toMatchObject({ aborted: true, errorCodes: ["BAD_USER_INPUT"] });
 });
 
-test("bodies in pieces and requests in one go are answered in order", async () => {
+test("bodies in pieces and pipelined requests are answered in order", async () => {
   for (const side of [sides.short, sides.long]) {
     const answers: string = await new Promise((resolve, reject) => {
       let text = "";

@@ -20,7 +20,7 @@ const notFound = refusal(
   /^No document is registered under this id\. Register the documents/,
 );
 
-/** Documents as a database would have them, and the ids that it was asked for. */
+/** A library of documents that records the requested ids. */
 function library(texts: Record<string, string>, only = false) {
   const looked: string[] = [];
   const find = async (id: string) => {
@@ -30,7 +30,7 @@ function library(texts: Record<string, string>, only = false) {
   return { documents: createTrustedDocuments({ find, only }), looked };
 }
 
-test("an id gives its document, with everything else that was asked, and is looked up once", async () => {
+test("an id is replaced by its document, with all other properties kept, and is looked up once", async () => {
   const { documents, looked } = library({ a: "{ ok }", b: "{ other }" });
   const answered = { query: "{ ok }", variables: { a: 1 }, operationName: "A" };
   expect(await documents.resolve(asked("a"), party)).toEqual(answered);
@@ -39,14 +39,14 @@ test("an id gives its document, with everything else that was asked, and is look
   expect(looked).toEqual(["a", "b"]);
 });
 
-test("however many ask for an id at the same time, one asks the database", async () => {
+test("concurrent requests for an id are one look-up", async () => {
   const { documents, looked } = library({ a: "{ ok }" });
   const answers = await Promise.all([1, 2, 3].map(() => documents.resolve(asked("a"), party)));
   expect(answers.map(({ query }) => query)).toEqual(["{ ok }", "{ ok }", "{ ok }"]);
   expect(looked).toEqual(["a"]);
 });
 
-test("an id that nobody has registered is looked up each time: it may be by then", async () => {
+test("an unregistered id is looked up each time, because it may have been registered since", async () => {
   const texts: Record<string, string> = {};
   const { documents, looked } = library(texts);
   await expect(documents.resolve(asked("a"), party)).rejects.toMatchObject(notFound);
@@ -55,7 +55,7 @@ test("an id that nobody has registered is looked up each time: it may be by then
   expect(looked).toEqual(["a", "a"]);
 });
 
-test("a look-up that failed is no answer to the next one", async () => {
+test("a failed look-up is not cached", async () => {
   let works = false;
   const find = async () => {
     if (!works) throw new Error("away");
@@ -68,7 +68,7 @@ test("a look-up that failed is no answer to the next one", async () => {
 });
 
 test.each(["", "a b", "ä", "a".repeat(129), " a", "a\n"])(
-  "%j can be no id, and is not looked up",
+  "%j cannot be an id, and is not looked up",
   async (id) => {
     const { documents, looked } = library({ [id]: "{ ok }" });
     await expect(documents.resolve(asked(id), party)).rejects.toMatchObject(notFound);
@@ -85,7 +85,7 @@ test("the longest id, with each kind of character, is looked up", async () => {
   });
 });
 
-test("a document in the text goes through, except where only registered ones are answered", async () => {
+test("a document as text is accepted, unless only registered ones are permitted", async () => {
   const open = library({});
   const answered = { query: "{ ok }", variables: { a: 1 }, operationName: "A" };
   expect(await open.documents.resolve(asked(undefined, "{ ok }"), party)).toEqual(answered);
@@ -109,7 +109,7 @@ test("8,000,000 characters are kept; of more, those that came first are looked u
   expect(looked).toEqual(["a", "b", "c"]);
   await documents.resolve(asked("a"), party);
   expect(looked).toEqual(["a", "b", "c", "a"]);
-  // The second went for it.
+  // The second was removed for it.
   await documents.resolve(asked("c"), party);
   await documents.resolve(asked("b"), party);
   expect(looked).toEqual(["a", "b", "c", "a", "b"]);

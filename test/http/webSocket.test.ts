@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-/** A server with nothing but WebSockets, and the connections of its clients. */
+/** A server with WebSockets only, and the connections of its clients. */
 async function start(app: RequestListener, readWithinMs?: number) {
   const sockets: Duplex[] = [];
   const service = webSockets(app, readWithinMs);
@@ -36,7 +36,7 @@ async function start(app: RequestListener, readWithinMs?: number) {
   return { connect };
 }
 
-/** An endless stream of events for whoever asks. */
+/** An endless stream of events for each subscriber. */
 function endless() {
   const open = new Set<object>();
   const app: RequestListener = (request, response) => {
@@ -66,7 +66,7 @@ test("messages of a client that does not read their answers stay with it, and al
   client.pause();
   const [messages, payload] = [500, { text: "x".repeat(60_000) }];
   for (let n = 0; n < messages; n += 1) send(client, { type: "ping", payload });
-  // Pings of the connection itself, too.
+  // Pings of the protocol as well.
   for (let n = 0; n < messages; n += 1) client.ping("x".repeat(100));
   await until(() => socket.isPaused() && socket.writableLength > 0);
   expect(socket.writableLength).toBeLessThan(1_000_000);
@@ -127,7 +127,7 @@ test("subscriptions that are ended before their first event, or with the connect
   await until(() => open.size === 50);
   for (let n = 0; n < 50; n += 1) send(client, { id: `${n}`, type: "complete" });
   await until(() => open.size === 0);
-  // At once, when the answer has not begun.
+  // Immediately, while the response has not begun.
   for (let n = 50; n < 100; n += 1) {
     send(client, { id: `${n}`, type: "subscribe", payload: subscription });
     send(client, { id: `${n}`, type: "complete" });
