@@ -30,7 +30,10 @@ const fileOf = (text: string): ObjectFile => ({
 });
 let [before, applied] = [fileOf(""), ""];
 
-/** Saves the file of objects and current.sql. @returns the catalog, with the rows that the call of a generator writes. */
+/**
+ * Saves the file of objects and current.sql.
+ * @returns the catalog, with the rows that the call of a generator writes.
+ */
 async function save(objects: string, current: string) {
   const file = fileOf(objects);
   return await migrateOn(ownerUrl(database.ownerUrl), async (owner) => {
@@ -59,7 +62,7 @@ comment on index app_public.signs_organization is 'An index.';
 grant insert (project_id) on app_public.signs to plat_user;
 `;
 
-test("the call of a generator that becomes another one, goes and comes back, and a table that is edited and goes leave nothing behind", async () => {
+test("changed, removed and restored calls of a generator, and an edited and removed table, leave nothing behind", async () => {
   const none = await save("", "");
   const made = await save(said + call("marketing.read"), table("label text"));
   const other = await save(said + call("units.read"), applied);

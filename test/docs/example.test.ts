@@ -7,7 +7,7 @@ import { migratedFolder, startService } from "../harness/service.ts";
 
 const repository = join(import.meta.dirname, "../..");
 
-/** Plays the day against a service whose data are in that folder. */
+/** Executes the business day against a service with this data folder. */
 async function play(address: string, dataDir: string): Promise<{ code: number | null; output: string }> {
   const child = startChild(["example/day.ts"], {
     cwd: repository,
@@ -21,7 +21,7 @@ async function play(address: string, dataDir: string): Promise<{ code: number | 
   return { code, output };
 }
 
-test("the day goes from the first account to the resale, and tells what it did", async () => {
+test("the day runs from the first account to the resale, and prints its steps", async () => {
   await using folder = await migratedFolder();
   await using service = await startService({ env: { DATA_DIR: folder.path } });
   const { code, output } = await play(service.baseUrl, folder.path);
