@@ -22,7 +22,7 @@ const written = {
   unsubscribe: "https://x/",
 };
 
-/** What each mail is made with, more than once where it says different things; what people write is a single word. */
+/** Parameters of each mail, several sets if the text depends on them; user-written text is a single word. */
 const samples: Record<keyof typeof templates, object[]> = {
   oneTimeCode: [{ code: "C0", expiresAt }],
   verificationCode: [{ code: "C0", link: "https://x/", expiresAt }],
@@ -113,7 +113,10 @@ const samples: Record<keyof typeof templates, object[]> = {
   composedMail: [true, false].map((toTeam) => ({ ...written, html: null, workflow: "W", toTeam })),
 };
 
-/** The texts of the service in a mail: neither quotes, codes and links nor single words, which people have written. */
+/**
+ * The texts of the service in a mail: without quotes, codes, links and single words, which are written by
+ * users.
+ */
 const sentences = (text: string) =>
   text
     .split("\n")
@@ -122,7 +125,7 @@ const sentences = (text: string) =>
     .filter((line) => line.includes(" ") && !/^[\p{L}-]+: \S+$/u.test(line));
 
 describe("every mail", () => {
-  test.each(Object.entries(samples))("%s is told in each language", (name, made) => {
+  test.each(Object.entries(samples))("%s is translated into each language", (name, made) => {
     for (const values of made) {
       const mail = (templates as Record<string, any>)[name](values) as ReturnType<
         typeof templates.oneTimeCode
@@ -142,7 +145,7 @@ describe("every mail", () => {
 });
 
 describe("dates and amounts", () => {
-  test("are written as the language has them", () => {
+  test("follow the conventions of the language", () => {
     const line = `Offer of ${money("735000.00", "CAD")} for 1005 in Tower, accepted`;
     const due = `It can be used once, until ${dateTime(expiresAt)}. Earlier codes are no longer valid.`;
     const said = (text: string, language: "en" | "fr" | "de" | "es") =>
@@ -157,7 +160,7 @@ describe("dates and amounts", () => {
     );
   });
 
-  test("that people write as marks stay what they are: text", () => {
+  test("user-written text with markup remains text", () => {
     expect(formatValues("\ue000when|no date|Mars\ue001", "en")).not.toMatch(/[\ue000\ue001]/);
   });
 });
