@@ -7,7 +7,7 @@ import { temporaryFolder } from "../harness/service.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 
-test("the tracked migrations carry the headers that their texts require", async () => {
+test("the tracked migrations have the headers that their texts require", async () => {
   const migrations = await readMigrations();
   expect(migrations.length).toBeGreaterThan(0);
   let previous: string | undefined;
@@ -18,12 +18,12 @@ test("the tracked migrations carry the headers that their texts require", async 
   }
 });
 
-/** A repository of the test's own with two migrations, and the check of `npm run check` on it. */
+/** A separate repository with two migrations, and the check of `npm run check` for it. */
 async function project() {
   const folder = await temporaryFolder();
   const at = (path: string) => join(folder.path, path);
   await mkdir(at("migrations/committed"), { recursive: true });
-  // Code of its own, so that it looks at this folder and not at ours.
+  // A copy of the code, so that it checks this folder and not ours.
   await mkdir(at("src"));
   execFileSync("cp", ["-r", join(repository, "src/cli"), join(repository, "src/database"), at("src")]);
   await writeFile(at("package.json"), '{ "type": "module" }');
@@ -34,7 +34,7 @@ async function project() {
       encoding: "utf8",
     });
   const bodies: string[] = [];
-  /** Writes the next migration with its headers; an edited one where `number` is given. */
+  /** Writes the next migration with its headers, or edits the one with the given number. */
   const write = async (body: string, number = bodies.length + 1) => {
     bodies[number - 1] = `${body}\n`;
     let previous: string | undefined;
@@ -63,7 +63,7 @@ async function project() {
   return { ...folder, at, git, write, commit, check, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
 }
 
-test("without git, without a commit and in a shallow clone the check says that it could not look", async () => {
+test("without git, without a commit and in a shallow clone, the check reports that it is impossible", async () => {
   await using own = await project();
   const unknown = (reason: RegExp) =>
     expect(own.check()).toEqual({
@@ -87,7 +87,7 @@ test("without git, without a commit and in a shallow clone the check says that i
   unknown(/this clone is shallow \(git fetch --unshallow\)\./);
 });
 
-test("from the baseline on, a migration that was committed may be neither edited nor removed; new ones are welcome", async () => {
+test("from the baseline on, committed migrations cannot be edited or removed, but new ones can be added", async () => {
   await using own = await project();
   own.git("init", "-q");
   await own.write("create schema edited_before_the_baseline;", 1);
@@ -112,7 +112,7 @@ test("from the baseline on, a migration that was committed may be neither edited
     ),
   };
   expect(own.check()).toEqual(edited);
-  // Committing the edit does not heal it.
+  // Committing the edit does not change the result.
   own.commit();
   expect(own.check()).toEqual(edited);
   own.git("checkout", "-q", "HEAD^", "--", "migrations");
@@ -126,7 +126,7 @@ test("from the baseline on, a migration that was committed may be neither edited
   });
 });
 
-test("what a branch committed and took back counts on the branch, and not where it was merged", async () => {
+test("a migration that a branch committed and reverted counts on the branch, and not where it was merged", async () => {
   await using own = await project();
   own.git("init", "-q", "-b", "main");
   await writeFile(own.at("migrations/baseline.sql"), "--! Replaces: a b\n");
@@ -146,7 +146,7 @@ test("what a branch committed and took back counts on the branch, and not where 
   expect(own.check()).toEqual({ status: 0, said: "" });
 });
 
-test("headers that do not fit the text are refused, with the command that makes them", async () => {
+test("headers that do not match the text are refused, with the command that creates them", async () => {
   await using own = await project();
   await writeFile(own.at("migrations/committed/000002-m.sql"), "create schema b;\n");
   const { status, said } = own.check();

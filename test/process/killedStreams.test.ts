@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-test("nothing is lost and nothing told twice, however often the process dies", async () => {
+test("no event is lost or repeated, however often the process dies", async () => {
   await using folder = await temporaryFolder();
   const keys = (list: readonly { kid: string; secret: string }[]) =>
     list.map(({ kid, secret }) => `${kid}:${secret}`).join(",");
@@ -35,7 +35,7 @@ test("nothing is lost and nothing told twice, however often the process dies", a
   let isOver = false;
   let isThere = true;
 
-  /** Follows the organization through all deaths; gives the sequences in the order in which they came. */
+  /** Reads the stream across all deaths; returns the sequence numbers in the order of arrival. */
   async function follow(token: string, last: () => number): Promise<number[]> {
     const told: number[] = [];
     let lastId = String(begun);
@@ -70,7 +70,7 @@ test("nothing is lost and nothing told twice, however often the process dies", a
         ]);
     });
     const before = await head();
-    // In the middle of it.
+    // In the middle of the stream.
     await until(head, (now) => now > before + 20);
     isThere = false;
     await service.stop("SIGKILL");

@@ -10,7 +10,7 @@ import PostalMime from "postal-mime";
 import { signatureOf } from "../../src/providers/sms/twilio.ts";
 import { startService, migratedFolder } from "../harness/service.ts";
 
-test("the service mails what happens: a message to it lies in the outbox of its data folder", async () => {
+test("a message to the service is mailed to the outbox of its data folder", async () => {
   await using folder = await migratedFolder();
   const outbox = join(folder.path, "outbox");
   mkdirSync(outbox);
@@ -52,7 +52,7 @@ test("the service mails what happens: a message to it lies in the outbox of its 
     to: [{ address: "desk@plat.example" }],
     replyTo: [{ name: "Vi", address: "vi@example.com" }],
   });
-  // What people answer to text messages comes in where the settings name an account, signed with its token.
+  // Replies to text messages are accepted if an account is configured, signed with its token.
   const form = new URLSearchParams({ MessageSid: "SM1", From: "+14165550100", Body: "Hello" });
   const address = `${service.baseUrl}/webhooks/messages`;
   const told = (token: string) =>

@@ -57,7 +57,7 @@ test("a client refuses a standby as primary, and several hosts without a target"
 test("the service finds the new primary, and loses no acknowledged change", async () => {
   const { primary } = servers;
   const standbys = servers.standbys.slice(1);
-  // Acknowledged means that one standby has it as well.
+  // A change is acknowledged when one standby has it as well.
   await primary.sql("alter system set synchronous_standby_names = 'ANY 1 (*)'");
   await primary.sql("select pg_reload_conf()");
   await until(
@@ -102,7 +102,7 @@ test("the service finds the new primary, and loses no acknowledged change", asyn
     () => service.get("/readyz"),
     ({ status }) => status === 200,
   );
-  // Background work goes on as well.
+  // Background work continues as well.
   await until(
     () => next.sql("select from pg_stat_activity where application_name = 'plat-worker-line'"),
     (found) => found.length === 1,

@@ -6,7 +6,7 @@ import { onConnection } from "../../src/database/onConnection.ts";
 import { killChild, startChild } from "../harness/child.ts";
 import { until } from "../harness/until.ts";
 
-/** What a database keeps: each table that outlives a crash, with the number of its rows and a hash of them. */
+/** The contents of a database: each table that survives a crash, with the number of its rows and a hash of them. */
 export const contents = (connectionString: string) =>
   onConnection(connectionString, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
@@ -30,7 +30,10 @@ export function installed(): string {
   return dirname(dirname(parent.resolve(packageName)));
 }
 
-/** What both versions can do of what our tables have: domains, generated columns, identity, cycles of keys, triggers, no key at all. */
+/**
+ * Features of our tables that both versions support: domains, generated columns, identity, cycles of keys,
+ * triggers, no key at all.
+ */
 export const reduced = `
   create schema if not exists app_public;
   do $do$ begin
@@ -59,11 +62,11 @@ export const reducedRows = `
   insert into app_public.notes select id, 'Note ' || number from app_public.leads where number % 2 = 0;
   delete from app_public.declared where value = 'B'`;
 
-/** Where an upgrade is when it is killed. */
+/** The phase in which an upgrade is killed. */
 export type Phase = "folder" | "initdb" | "migrating" | "rows" | "switch";
 export const phases: readonly Phase[] = ["folder", "initdb", "migrating", "rows", "switch"];
 
-/** Begins an upgrade in a process of its own, and kills that, and nothing that it has started, in that phase. */
+/** Starts an upgrade in a separate process, and kills that process only, in the given phase. */
 export async function killUpgrade(dataDir: string, server: string, phase: Phase): Promise<void> {
   const made = join(await realpath(join(dataDir, "postgres")), "unfinished-upgrade");
   const child = startChild([join(import.meta.dirname, "upgradeChild.ts"), dataDir, server], {
