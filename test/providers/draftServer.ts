@@ -2,7 +2,7 @@
 import type { AddressInfo } from "node:net";
 import express, { type Response } from "express";
 
-/** What a model says, before the protocol wraps it. */
+/** The output of a model, before the protocol wraps it. */
 export interface ModelAnswer {
   text?: string | null;
   stop?: "end" | "length" | "refusal";
@@ -23,9 +23,9 @@ export interface ReceivedRequest {
 export interface DraftServer {
   url: string;
   asked: ReceivedRequest[];
-  /** What it says from now on. */
+  /** Sets the output of the model from now on. */
   says(answer: (asked: ReceivedRequest) => ModelAnswer | Promise<ModelAnswer>): void;
-  /** How it answers from now on, past all protocols. */
+  /** Sets the raw response from now on, independent of the protocol. */
   answers(answer: (response: Response, asked: ReceivedRequest) => unknown): void;
   close(): Promise<void>;
 }

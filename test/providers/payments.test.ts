@@ -142,7 +142,7 @@ describe("cards", () => {
     expect(error).toMatchObject({ code });
   });
 
-  test("a number is refused by the sandbox too", async () => {
+  test("the sandbox refuses card numbers too", async () => {
     const answer = await api("POST", "/v1/payment_methods", {
       type: "card",
       "card[number]": "4242424242424242",
@@ -168,7 +168,7 @@ describe("cards", () => {
 });
 
 describe("payments", () => {
-  test("are made unconfirmed, and charged when they are confirmed", async () => {
+  test("are created unconfirmed, and charged when they are confirmed", async () => {
     const { made, state } = await pay("tok_visa");
     expect(made).toMatchObject({
       id: expect.stringMatching(/^pi_/),
@@ -192,7 +192,7 @@ describe("payments", () => {
     expect(await processor.cancelPayment(made.id)).toEqual(state);
   });
 
-  test("refused by the bank, they say why and wait for another card", async () => {
+  test("refused by the bank, they have the reason and wait for another card", async () => {
     const { state } = await pay("tok_chargeCustomerFail");
     expect(state).toMatchObject({
       status: "REQUIRES_PAYMENT_METHOD",
@@ -201,7 +201,7 @@ describe("payments", () => {
     });
   });
 
-  test("asked again under their key, they are the same; with anything else, refused", async () => {
+  test("repeated under their key, they are the same; with other parameters, refused", async () => {
     const { payment, made, state } = await pay("tok_visa");
     expect((await processor.createPayment(payment)).id).toBe(made.id);
     const again = await Promise.all(
@@ -239,7 +239,7 @@ describe("payments", () => {
 });
 
 describe("refunds", () => {
-  test("in part and again, found by our id; never above the charge, also fifty at once", async () => {
+  test("can be partial and repeated, found by our id; never exceed the charge, also fifty concurrently", async () => {
     const { state } = await pay("tok_visa");
     const { id } = state.charge!;
     const first = refund(id, "40.00");
@@ -257,7 +257,7 @@ describe("refunds", () => {
     expect(charge!.refunds.reduce((sum, { amount }) => sum + Number(amount), 0)).toBe(96);
   });
 
-  test("that pend come to their end by themselves; disputes keep the money", async () => {
+  test("complete by themselves while pending; disputes withhold the money", async () => {
     const { state } = await pay("tok_pendingRefund");
     const pending = await processor.refund(refund(state.charge!.id, "1.00"));
     expect(pending.status).toBe("PENDING");
@@ -281,7 +281,7 @@ describe("refunds", () => {
   });
 });
 
-test("an account takes payments when its people are known", async () => {
+test("an account accepts payments when its representatives are verified", async () => {
   const person = {
     id: "r1",
     organizationId: "o1",
@@ -336,7 +336,7 @@ test("an account takes payments when its people are known", async () => {
 });
 
 describe("the API of the sandbox", () => {
-  test("one key is one request: again the same answer, in parallel a conflict or that answer, another body an error", async () => {
+  test("one key is one request: a repeated one has the same response, a concurrent one a conflict or that response, another body is an error", async () => {
     const ask = (amount: string, key: string) =>
       api("POST", "/v1/payment_intents", { amount, currency: "cad" }, { "idempotency-key": key });
     const first = await ask("500", "k1");
@@ -355,7 +355,7 @@ describe("the API of the sandbox", () => {
     expect(new Set(made.map(({ body }) => body.id)).size).toBe(1);
     for (const { body } of many.filter(({ status }) => status !== 200))
       expect(body.error).toMatchObject({ type: "idempotency_error", code: "idempotency_key_in_use" });
-    // What was refused before anything happened is not kept.
+    // A request that was refused before it had an effect is not stored.
     expect((await ask("-1", "k3")).status).toBe(400);
     expect((await ask("500", "k3")).status).toBe(200);
   });
@@ -382,7 +382,7 @@ describe("the API of the sandbox", () => {
 });
 
 describe("events", () => {
-  test("are signed, told until they are taken, and listed", async () => {
+  test("are signed, sent until they are accepted, and listed", async () => {
     const since = Date.now() / 1000 - 1;
     const heard: { body: Buffer; signature: string }[] = [];
     let fails = 1;
@@ -459,7 +459,7 @@ describe("events", () => {
   });
 });
 
-describe("a processor that fails", () => {
+describe("a failing processor", () => {
   const failing = async (listener: RequestListener) => {
     const server = await listening(listener);
     const client = createStripeProcessor({
@@ -492,7 +492,7 @@ describe("a processor that fails", () => {
     expect((await failing(listener)).retryable).toBe(retryable);
   });
 
-  test("is not there", async () => {
+  test("is unreachable", async () => {
     const client = createStripeProcessor({ secretKey: "sk_test_x", api: "http://127.0.0.1:9", ...addresses });
     await expect(client.readPayment("pi_1")).rejects.toMatchObject({
       name: "ProcessorFailure",

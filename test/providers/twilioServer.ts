@@ -16,17 +16,17 @@ export interface Listed {
 
 export interface TwilioServer {
   api: string;
-  /** What it has taken, oldest first. */
+  /** Accepted messages, oldest first. */
   messages: Listed[];
-  /** The forms and headers of all tries to send. */
+  /** The forms and headers of all attempts to send. */
   asked: { form: Record<string, string>; authorization: string | undefined }[];
-  /** How often it was asked for its list. */
+  /** Number of requests for the list. */
   lists: number;
-  /** How it answers a message from now on; `take` takes it and gives what the real one would say. */
+  /** Sets the handling of messages from now on; `take` accepts the message and returns the real response. */
   answers(answer: (response: Response, take: () => Listed, form: Record<string, string>) => unknown): void;
   /** Refuses like the real one. */
   refusal(response: Response, status: number, code: number): void;
-  /** The provider as it is configured for the real one. */
+  /** The production provider, configured for this server. */
   provider(more?: Partial<TwilioOptions>): SmsProvider;
   close(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface TwilioServer {
 export const baseUrl = "https://plat.example";
 const authToken = "token of the tests";
 
-/** What the provider sends to /webhooks/messages, signed. */
+/** A signed notification of the provider to /webhooks/messages. */
 export function notice(params: Record<string, string>, messageId?: string, token = authToken) {
   const path = `/webhooks/messages${messageId ? `?message=${messageId}` : ""}`;
   const form = new URLSearchParams(params);
