@@ -9,11 +9,11 @@ import { Client, type DatabaseError } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
 interface Refusal {
-  /** The local part of the address of whoever calls; the service itself where absent. */
+  /** The local part of the viewer's address; the service itself if omitted. */
   as?: string;
-  /** Of the access token that they call with. */
+  /** Scopes of the viewer's access token. */
   scopes?: string;
-  /** Brings rows into their position: without triggers. */
+  /** Statements that prepare the rows, executed without triggers. */
   given?: string;
   call: string;
   /** A part of the message. */
@@ -48,7 +48,7 @@ beforeAll(async () => {
       (select id from app_public.workflows where status = 'ENABLED' order by id limit 1) as workflow,
       '00000000-0000-0000-0000-000000000001'::uuid as nothing;
     grant select on refusals.ids to plat_user;`);
-  // The rows that a case names stay the same, whatever it changes.
+  // The rows of a case stay the same, whatever it changes.
   await client.query(
     "create table refusals.named as table refusals.ids; drop view refusals.ids; alter table refusals.named rename to ids; grant select on refusals.ids to plat_user",
   );
@@ -58,7 +58,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What the call is refused with; null where it is carried out. */
+/** The refusal of the call; null if it succeeds. */
 async function refusalOf({ as, scopes, given, call }: Refusal): Promise<string | null> {
   await client.query("begin");
   try {
@@ -76,7 +76,7 @@ async function refusalOf({ as, scopes, given, call }: Refusal): Promise<string |
         "select set_config('plat.scopes', $1, true), set_config('plat.token_id', gen_random_uuid()::text, true)",
         [scopes],
       );
-    // What is not granted to users is called by definers, for them.
+    // Functions that users may not execute are called by definers on their behalf.
     if (as && !/app_private\./.test(call)) await client.query("set local role plat_user");
     await client.query(`select ${call} from refusals.ids`);
     return null;
@@ -93,7 +93,7 @@ function refuses(refusals: Record<string, Refusal>): void {
   });
 }
 
-/** A row of a table with nothing but these values. */
+/** A row of a table with only these values. */
 const row = (table: string, values: string) =>
   `jsonb_populate_record(null::${table}, jsonb_build_object(${values}))`;
 const ticket = (values = "") => row("app_public.escalation_tickets", values);
@@ -166,7 +166,7 @@ describe("actions of tickets", () => {
   });
 });
 
-describe("leads that are merged and converted", () => {
+describe("merged and converted leads", () => {
   const bothNegotiate = `update app_public.negotiations n set lead_id = x.lead, unit_id = i.unit, status = 'OPEN'
     from refusals.ids i, (select n.id, (array[i.lead, i.other_lead])[row_number() over (order by n.id)] as lead
       from app_public.negotiations n, refusals.ids i order by n.id limit 2) x where x.id = n.id`;
@@ -235,7 +235,7 @@ describe("leads that are merged and converted", () => {
       as: "sofia",
       given:
         "delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers",
-      // Nor is anything said of what it is promised to.
+      // The refusal does not reveal for whom it is held.
       call: "app_public.create_unit_hold(jsonb_build_object('unit_id', (select u.id from app_public.units u where u.project_id = project and u.status = 'SOLD' limit 1)))",
       says: "You may not create this unit hold.",
     },
@@ -277,7 +277,7 @@ describe("leads that are merged and converted", () => {
   });
 });
 
-describe("what is seen first is asked again by what acts on it", () => {
+describe("conditions of the caller are checked again by the function that acts", () => {
   refuses({
     "a message to a private project": {
       as: "sofia",
@@ -380,7 +380,7 @@ describe("what is seen first is asked again by what acts on it", () => {
     }
   });
 
-  test("an unknown kind of record is visible to nobody", async () => {
+  test("an unknown record type is visible to nobody", async () => {
     const { rows } = await client.query(
       "select app_hidden.sees_subject('nothing', gen_random_uuid()) as sees",
     );
@@ -388,7 +388,7 @@ describe("what is seen first is asked again by what acts on it", () => {
   });
 });
 
-describe("agreements that are signed", () => {
+describe("signed agreements", () => {
   const file = `insert into app_public.agreement_files (id, organization_id, project_id, agreement_id, file, filename, filemime, filesize, checksum, number)
     select nothing, a.organization_id, a.project_id, a.id, jsonb_build_object('checksum', repeat('a', 64), 'filename', 'a.pdf'), 'a.pdf', 'application/pdf', 1, repeat('a', 64), `;
   const signer = (
@@ -622,7 +622,7 @@ describe("integrations and files", () => {
   });
 });
 
-describe("what a personalization chooses", () => {
+describe("options of a personalization", () => {
   const choose = (values: string) =>
     `app_hidden.choose_options(nothing, array[${row("app_public.personalization_selection_input", values)}])`;
   refuses({
@@ -772,7 +772,7 @@ describe("accounts and organizations", () => {
   });
 });
 
-describe("a purchase that its buyer is invited to", () => {
+describe("a purchase to which its buyer is invited", () => {
   refuses({
     "is not theirs once whoever invited has left": {
       as: "sofia",
@@ -788,7 +788,7 @@ describe("a purchase that its buyer is invited to", () => {
   });
 });
 
-describe("parts in projects", () => {
+describe("affiliations with projects", () => {
   const offer = (values: string) =>
     `app_public.create_project_organization(project_id => project, ${values})`;
   const invite = `insert into app_public.project_organization_invites (id, project_id, owner_id, organization_id, role, invited_by_id)

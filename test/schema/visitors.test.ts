@@ -18,7 +18,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test("whatever is not for visitors tells them to sign in before it looks at what they ask", async () => {
+test("operations that are not for visitors ask them to sign in before reading the input", async () => {
   await client.query("begin");
   const told = await visitorResults(client);
   await client.query("rollback");
