@@ -71,7 +71,7 @@ test("a comment refers to its object", () => {
   expect(commentTarget("grant select on t to plat_user")).toBeUndefined();
 });
 
-test("removed grants and comments are revoked; other removed statements require a rebuild", () => {
+test("removed grants and comments can be revoked; other removed statements cannot", () => {
   expect(
     undoStatement("grant insert (a, b), update (b), delete\n  on app_public.t to plat_user, plat_anonymous;"),
   ).toBe("revoke insert (a, b), update (b), delete on app_public.t from plat_user, plat_anonymous;");

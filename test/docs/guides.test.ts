@@ -92,7 +92,7 @@ async function sources(folders: string[]): Promise<string> {
   return text;
 }
 
-test("the SQL of CONTRIBUTING.md runs, and does what it says", async () => {
+test("the SQL of CONTRIBUTING.md runs as described", async () => {
   const blocks = (await guideBlocks("CONTRIBUTING.md")).filter(({ language }) => language === "sql");
   expect(blocks.length).toBeGreaterThan(0);
   for (const { text } of blocks) await owner.query(`begin; ${text}; rollback`);

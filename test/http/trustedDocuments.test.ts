@@ -99,7 +99,7 @@ test("a document as text is accepted, unless only registered ones are permitted"
   expect([...open.looked, ...closed.looked]).toEqual(["a"]);
 });
 
-test("8,000,000 characters are kept; of more, those that came first are looked up again", async () => {
+test("up to 8,000,000 characters are cached; beyond that, the oldest documents are looked up again", async () => {
   const half = "x".repeat(4_000_000);
   const { documents, looked } = library({ a: half, b: half, c: "y" });
   for (const id of ["a", "b", "a", "b"]) await documents.resolve(asked(id), party);

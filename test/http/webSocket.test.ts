@@ -57,7 +57,7 @@ const greet = async (client: WebSocket, payload?: object) => {
 };
 const subscription = { query: "subscription { changed { ids } }" };
 
-test("messages of a client that does not read their answers stay with it, and all are answered once it does", async () => {
+test("messages of a client that does not read responses stay in its buffer, and are answered once it reads", async () => {
   const { connect } = await start(endless().app, 60_000);
   const { client, socket } = await connect();
   await greet(client);
@@ -76,7 +76,7 @@ test("messages of a client that does not read their answers stay with it, and al
   expect(socket.writableLength).toBeLessThan(1_000_000);
 });
 
-test("a client that goes on not reading is disconnected", async () => {
+test("a client that does not resume reading is disconnected", async () => {
   const { connect } = await start(endless().app, 100);
   const { client, socket } = await connect();
   await greet(client);
@@ -90,14 +90,14 @@ test("a client that goes on not reading is disconnected", async () => {
 test.each([
   ["connection_init", { type: "connection_init", payload: { authorization: "x".repeat(10_000) } }],
   ["ping", { type: "ping", payload: { text: "x".repeat(10_000) } }],
-])("a long %s of a stranger is refused", async (_name, message) => {
+])("a long %s of a visitor is refused", async (_name, message) => {
   const { connect } = await start(endless().app);
   const { client } = await connect();
   send(client, message);
   expect((await once(client, "close"))[0]).toBe(1009);
 });
 
-test("messages have a limit, below which a document is read", async () => {
+test("messages have a length limit, below which a document is read", async () => {
   const bodies: string[] = [];
   const { connect } = await start((request, response) => {
     let body = "";
@@ -118,7 +118,7 @@ test("messages have a limit, below which a document is read", async () => {
   expect((await once(client, "close"))[0]).toBe(1009);
 });
 
-test("subscriptions that are ended before their first event, or with the connection, hold nothing", async () => {
+test("subscriptions that end before their first event, or with the connection, release their slots", async () => {
   const { app, open } = endless();
   const { connect } = await start(app);
   const { client } = await connect();

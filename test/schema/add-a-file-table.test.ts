@@ -98,7 +98,7 @@ test("requires the permission in its definition, and is visible with its record"
   expect((await world.anonymous.get(byId, uploadAdvertisement)).advertisement).toBeNull();
 });
 
-test("documents are seen by the team, and by those who see the record where they are public", async () => {
+test("documents are visible to the team, and public ones to all viewers of the record", async () => {
   const mutation = `mutation ($input: UploadProjectAwardInput!) { uploadProjectAward(input: $input) { id public } }`;
   const input = {
     projectId: world.project.id,

@@ -104,7 +104,7 @@ test("sends messages to the lead, the assignee or a member, and records them in 
       { messageId: expect.any(String), status: "SENT", to: phone, body: text, segments: 1 },
       null,
     ],
-    // The number of a member is not shown.
+    // The number of a member is masked.
     [
       "SUCCEEDED",
       expect.objectContaining({ to: "…9901", toId: world.max.id, body: `Lea Lead was told: ${text}` }),
