@@ -22,7 +22,7 @@ const file = (text: string, path = objects): SqlFile => ({ path, text });
 test.each([
   ["file-width", `comment on table app_public.leads is '${"é".repeat(90)}';`, 1, /it has 130 columns of 120/],
   ["file-tab", "select\n\t1;", 2, /two spaces/],
-  ["file-trailing-space", "select 1; \n", 1, /space at its end/],
+  ["file-trailing-space", "select 1; \n", 1, /trailing space/],
   [
     "function-volatility",
     "\n\ncreate function app_hidden.f(a int default 1)\nreturns int language sql as $$ select 'stable' $$;",

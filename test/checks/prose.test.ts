@@ -83,6 +83,6 @@ test("a paragraph that a merge duplicated is found, also with changed words", ()
     "A single record beside those of a list, such as the reservation of a unit, is joined in the statement of that list.";
   expect(repeatedParagraphs({ name: "docs/a.md", text: `${now}\n\n${other}\n` })).toEqual([]);
   expect(repeatedParagraphs({ name: "docs/a.md", text: `${now}\n\n${other}\n\n${before}\n` })).toEqual([
-    `docs/a.md: “${before}” says again what “${now}” says.`,
+    `docs/a.md: Remove or rewrite “${before}”: it repeats “${now}”.`,
   ]);
 });
