@@ -141,10 +141,10 @@ export class FusedClient implements NodePostgresPgClient {
   }
 
   async #send<TData>(
-    { text: asked, values, name, arrayMode }: PgClientQuery,
+    { text: original, values, name, arrayMode }: PgClientQuery,
     stale: Stale | undefined,
   ): Promise<PgClientResult<TData>> {
-    const text = rewriteStatement(asked);
+    const text = rewriteStatement(original);
     if (values?.some(isPreloaded))
       return this.#sendAfter<TData>(values.filter(isPreloaded), { text, values, arrayMode });
     announceStatement(text, values);
