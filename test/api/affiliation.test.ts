@@ -149,9 +149,9 @@ test("an organization is invited by slug; before it accepts, each side sees only
     sendCount: 2,
     permissions: null,
   });
-  const told = await mails();
-  expect(told.map(({ to }) => to).sort()).toEqual([adam.email, olga.email].sort());
-  for (const { subject, text } of told) {
+  const notices = await mails();
+  expect(notices.map(({ to }) => to).sort()).toEqual([adam.email, olga.email].sort());
+  for (const { subject, text } of notices) {
     expect(subject).toBe("Harbour Homes invites you to Harbour View");
     expect(text).toContain("Owen Owner of Harbour Homes invites Summit Sales to bring buyers as an agency");
     expect(text).toContain("Sell with us");
@@ -372,8 +372,8 @@ test("it accepts, works on its own leads, and returns one", async () => {
     (await sam.get(updateLead, { input: { id: lead, assigneeId: null, tags: ["garden"] } })).updateLead,
   ).toMatchObject({ id: lead, name: "Lea Lead", assignee: null });
   expect(await sam.get("query ($l: ID!) { lead(id: $l) { name } }", { l: lead })).toEqual({ lead: null });
-  const told = await notified();
-  const back = told.filter(({ text }) => text.includes("Sam Seller has given Lea Lead back"));
+  const notices = await notified();
+  const back = notices.filter(({ text }) => text.includes("Sam Seller has given Lea Lead back"));
   expect(back.map(({ to }) => to).sort()).toEqual([owen, world.ada, max].map(({ email }) => email).sort());
   expect(
     await owen.get(

@@ -427,11 +427,14 @@ test("messages of one body are processed in order, up to the size limit of one r
     ),
   });
   const answers = [...(await answer.text()).matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data!));
-  const told = answers.toSorted((a, b) => a.id - b.id).map(({ result }) => result);
-  expect(told.map(({ isError }) => isError ?? false)).toEqual([
+  const results = answers.toSorted((a, b) => a.id - b.id).map(({ result }) => result);
+  expect(results.map(({ isError }) => isError ?? false)).toEqual([
     ...Array.from({ length: 6 }, () => false),
     ...Array.from({ length: 3 }, () => true),
   ]);
-  expect(told[0].structuredContent.data.a29.description).toHaveLength(19_000);
-  expect(told.at(-1).structuredContent.errors[0]).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 3_000_000 });
+  expect(results[0].structuredContent.data.a29.description).toHaveLength(19_000);
+  expect(results.at(-1).structuredContent.errors[0]).toMatchObject({
+    code: "LIMIT_EXCEEDED",
+    limit: 3_000_000,
+  });
 });

@@ -128,11 +128,11 @@ describe("upsertLeads", () => {
       },
     });
     expect(first.rows[1].lead).toMatchObject({ name: "Bo Berg", subscribed: true, status: "WARM" });
-    const told = first.rows.slice(2).map(({ errors, outcome, leadId }: any) => {
+    const reported = first.rows.slice(2).map(({ errors, outcome, leadId }: any) => {
       expect([outcome, leadId]).toEqual(["REFUSED", null]);
       return errors.map(({ code, field }: any) => `${code} ${field}`);
     });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ["BAD_USER_INPUT name"],
       ["BAD_USER_INPUT budgetMin", "BAD_USER_INPUT phone", "BAD_USER_INPUT source"],
       ["BAD_USER_INPUT falloutReasonId", "INVALID_TRANSITION status"],

@@ -228,7 +228,7 @@ test("a restricted token needs the scope purchase.own to accept an invitation an
   });
   const own = await restricted(["purchase.own"]);
   await own.get(ACCEPT, { token });
-  const look = `query ($id: ID!) { buyer(id: $id) { id } }`;
-  expect((await own.get(look, { id })).buyer).toEqual({ id });
-  expect((await reader.get(look, { id })).buyer).toBeNull();
+  const query = `query ($id: ID!) { buyer(id: $id) { id } }`;
+  expect((await own.get(query, { id })).buyer).toEqual({ id });
+  expect((await reader.get(query, { id })).buyer).toBeNull();
 });

@@ -92,7 +92,7 @@ let bea: Person, ben: Person;
 let known: Record<string, any>;
 
 /** A query by id, optionally of the records at `path`. */
-const look =
+const readById =
   (field: string, id: string, path = ""): Operation =>
   async (person) => {
     const members = path.split(".").filter(Boolean);
@@ -259,47 +259,47 @@ beforeAll(async () => {
   const invitation = (input: () => object | Promise<object>) =>
     mutation("inviteBuyer", async () => ({ ...(await input()) }), "");
   operations = {
-    "buyer, the buyer's": look("buyer", known.own),
-    "buyer, the other's": look("buyer", known.others),
-    "buyer of the seller": look("buyer", known.sams),
-    "buyer of the member, private": look("buyer", known.maxs),
-    "buyer, foreign": look("buyer", known.foreign),
+    "buyer, the buyer's": readById("buyer", known.own),
+    "buyer, the other's": readById("buyer", known.others),
+    "buyer of the seller": readById("buyer", known.sams),
+    "buyer of the member, private": readById("buyer", known.maxs),
+    "buyer, foreign": readById("buyer", known.foreign),
     buyers: ask("{ buyers { id } }"),
     "buyers of the project": ask(`query ($ids: [ID!]) { buyers(filter: { projectIds: $ids }) { id } }`, {
       ids: [project.slug],
     }),
     "buyers, query": ask(`{ buyers(filter: { query: "" }) { id } }`),
     buyersConnection: ask("{ buyersConnection { totalCount nodes { id } } }"),
-    "project.buyers": look("project", project.id, "buyers"),
-    "unit.buyer": look("unit", known.unit, "buyer"),
-    "lot.buyer": look("lot", known.otherLot, "buyer"),
-    "lead.buyer": look("lead", known.lead, "buyer"),
+    "project.buyers": readById("project", project.id, "buyers"),
+    "unit.buyer": readById("unit", known.unit, "buyer"),
+    "lot.buyer": readById("lot", known.otherLot, "buyer"),
+    "lead.buyer": readById("lead", known.lead, "buyer"),
     "viewer.purchases": async (person) => {
       const answer = await person.ask("{ viewer { purchases { id } } }");
       return { ...answer, data: { value: answer.data.viewer?.purchases ?? "hidden" } };
     },
-    "buyer.dob": look("buyer", known.own, "dob"),
-    "buyer.amountFinanced": look("buyer", known.own, "amountFinanced"),
-    "buyer.metadata": look("buyer", known.own, "metadata"),
-    "buyer.metadata of the seller": look("buyer", known.sams, "metadata"),
-    "buyer.lead": look("buyer", known.own, "lead"),
-    "buyer.leadSource": look("buyer", known.own, "leadSource"),
-    "buyer.agent": look("buyer", known.own, "agent"),
-    "buyer.agent of the seller": look("buyer", known.sams, "agent"),
-    "buyer.user": look("buyer", known.own, "user"),
-    "buyer.user.email": look("buyer", known.own, "user.email"),
-    "buyer.assignee": look("buyer", known.own, "assignee"),
-    "buyer.assignee.email": look("buyer", known.own, "assignee.email"),
-    "buyer.assignee.phone": look("buyer", known.own, "assignee.phone"),
+    "buyer.dob": readById("buyer", known.own, "dob"),
+    "buyer.amountFinanced": readById("buyer", known.own, "amountFinanced"),
+    "buyer.metadata": readById("buyer", known.own, "metadata"),
+    "buyer.metadata of the seller": readById("buyer", known.sams, "metadata"),
+    "buyer.lead": readById("buyer", known.own, "lead"),
+    "buyer.leadSource": readById("buyer", known.own, "leadSource"),
+    "buyer.agent": readById("buyer", known.own, "agent"),
+    "buyer.agent of the seller": readById("buyer", known.sams, "agent"),
+    "buyer.user": readById("buyer", known.own, "user"),
+    "buyer.user.email": readById("buyer", known.own, "user.email"),
+    "buyer.assignee": readById("buyer", known.own, "assignee"),
+    "buyer.assignee.email": readById("buyer", known.own, "assignee.email"),
+    "buyer.assignee.phone": readById("buyer", known.own, "assignee.phone"),
     "buyer.events": async (person) => {
       const answer = await person.ask(`query ($id: ID!) { buyer(id: $id) { events(${filter}) { id } } }`, {
         id: known.own,
       });
       return { ...answer, data: { value: answer.data.buyer?.events ?? "hidden" } };
     },
-    "buyer.allowedTransitions": look("buyer", known.own, "allowedTransitions"),
-    "buyer.documents": look("buyer", known.own, "documents"),
-    "buyer.reservation": look("buyer", known.own, "reservation"),
+    "buyer.allowedTransitions": readById("buyer", known.own, "allowedTransitions"),
+    "buyer.documents": readById("buyer", known.own, "documents"),
+    "buyer.reservation": readById("buyer", known.own, "reservation"),
     "events of the purchase": ask(
       `query ($id: ID) { events(filter: { subjectId: $id, names: ["buyer.created", "buyer.updated", "buyer.invitation_accepted"] }) { id } }`,
       { id: known.own },

@@ -74,7 +74,7 @@ const FIELDS = `id version status fullName firstName lastName legalName email ph
 const CREATE = `mutation ($input: CreateBuyerInput!) { createBuyer(input: $input) { ${FIELDS} } }`;
 const UPDATE = `mutation ($input: UpdateBuyerInput!) { updateBuyer(input: $input) { ${FIELDS} } }`;
 
-const look = async (id: string, person = owen) =>
+const read = async (id: string, person = owen) =>
   (await person.get(`query ($id: ID!) { buyer(id: $id) { ${FIELDS} } }`, { id })).buyer;
 const update = async (id: string, input: Record<string, unknown>, person = owen) =>
   (await person.get(UPDATE, { input: { id, ...input } })).updateBuyer;
@@ -135,7 +135,7 @@ describe("a new purchase", () => {
         id: leadId,
       },
     );
-    const buyer = await look(await buy({ leadId, lastName: "Bea" }));
+    const buyer = await read(await buy({ leadId, lastName: "Bea" }));
     expect(buyer).toMatchObject({
       firstName: null,
       lastName: "Bea",
@@ -143,7 +143,7 @@ describe("a new purchase", () => {
       phone: "+31201234567",
     });
     const other = await lead({ name: "Bea van Buren" });
-    expect(await look(await buy({ leadId: other }))).toMatchObject({
+    expect(await read(await buy({ leadId: other }))).toMatchObject({
       firstName: "Bea",
       lastName: "van Buren",
       lead: { id: other, status: "NEW" },
@@ -154,10 +154,10 @@ describe("a new purchase", () => {
 
   test("claims the lot, or nothing without a home, and always has a name", async () => {
     const lotId = await lot();
-    const buyer = await look(await buy({ lotId }));
+    const buyer = await read(await buy({ lotId }));
     expect(buyer).toMatchObject({ fullName: "Unnamed buyer", unit: null, ppsf: null });
     expect(buyer.lot).toEqual({ id: lotId, status: "PENDING", price: "90000.00", buyer: { id: buyer.id } });
-    expect(await look(await buy({ company: "Buren Ltd" }))).toMatchObject({
+    expect(await read(await buy({ company: "Buren Ltd" }))).toMatchObject({
       fullName: "Buren Ltd",
       unit: null,
       lot: null,
@@ -167,7 +167,7 @@ describe("a new purchase", () => {
   test.each(statuses.filter((status) => status !== "CANCELLED"))(
     "can be entered as %s, with its dates and its home",
     async (status) => {
-      const buyer = await look(await buy({ unitId: await unit(), status, purchaseDate: "2026-03-04" }));
+      const buyer = await read(await buy({ unitId: await unit(), status, purchaseDate: "2026-03-04" }));
       const signed = statuses.indexOf(status) >= 2;
       expect(buyer).toMatchObject({
         status,
@@ -194,7 +194,7 @@ describe("a new purchase", () => {
   });
 
   test("that is signed in the future has its rescission period then", async () => {
-    expect(await look(await buy({ status: "CLOSED", purchaseDate: "2200-01-01" }))).toMatchObject({
+    expect(await read(await buy({ status: "CLOSED", purchaseDate: "2200-01-01" }))).toMatchObject({
       purchaseDate: "2200-01-01",
       closingDate: "2200-01-01",
     });
@@ -294,7 +294,7 @@ describe("states of a purchase", () => {
       ? from !== "CLOSED"
       : statuses.findIndex((status) => status === to) === statuses.findIndex((status) => status === from) + 1;
   const listedFrom = async (id: string): Promise<string[]> =>
-    (await look(id)).allowedTransitions.map((transition: { to: string }) => transition.to);
+    (await read(id)).allowedTransitions.map((transition: { to: string }) => transition.to);
 
   test.each(pairs.filter(isListed))("%s → %s", async (from, to) => {
     const id = await buy({ status: from });
@@ -333,18 +333,18 @@ describe("states of a purchase", () => {
       unit: { status: "PENDING" },
     });
     expect(await step(id, "IN_REVIEW")).toMatchObject({ purchaseDate: today(), rescissionEndsAt: null });
-    expect((await look(id)).unit).toMatchObject({
+    expect((await read(id)).unit).toMatchObject({
       status: "SOLD",
       soldPrice: "390000.00",
       price: "400000.00",
     });
     await update(id, { price: 385_000 });
-    expect((await look(id)).unit).toMatchObject({ soldPrice: "385000.00" });
+    expect((await read(id)).unit).toMatchObject({ soldPrice: "385000.00" });
     await step(id, "CONDITIONAL");
     expect(await step(id, "FIRM")).toMatchObject({ purchaseFirmDate: today() });
     await step(id, "CLEAR_TO_CLOSE");
     expect(await step(id, "CLOSED")).toMatchObject({ closingDate: today(), allowedTransitions: [] });
-    expect((await look(id)).unit).toMatchObject({ status: "CLOSED", closedAt: expect.any(String) });
+    expect((await read(id)).unit).toMatchObject({ status: "CLOSED", closedAt: expect.any(String) });
     const { rows } = await world.owner.query(
       `select name, changes -> 'status' as status from app_public.events where subject_id = $1 and changes ? 'status' order by id`,
       [id],
@@ -370,7 +370,7 @@ describe("states of a purchase", () => {
       ["CLEAR_TO_CLOSE", "SOLD"],
     ]) {
       await step(id, status!);
-      expect((await look(id)).unit.status).toBe(expected);
+      expect((await read(id)).unit.status).toBe(expected);
     }
   });
 
@@ -429,7 +429,7 @@ describe("cancelling a purchase", () => {
         falloutReason: { id: reason },
         allowedTransitions: [],
       });
-      expect((await look(id)).unit).toEqual({
+      expect((await read(id)).unit).toEqual({
         id: unitId,
         status: "AVAILABLE",
         price: "400000.00",
@@ -440,7 +440,7 @@ describe("cancelling a purchase", () => {
       });
       // Another purchase can claim it.
       const next = await buy({ unitId });
-      expect((await look(next)).unit).toMatchObject({ status: "PENDING", buyer: { id: next } });
+      expect((await read(next)).unit).toMatchObject({ status: "PENDING", buyer: { id: next } });
     },
   );
 
@@ -448,7 +448,7 @@ describe("cancelling a purchase", () => {
     const id = await buy({ unitId: await unit() });
     const cancel = () => world.owner.query("select app_private.cancel_purchase($1, 'Refunded.')", [id]);
     await cancel();
-    const buyer = await look(id);
+    const buyer = await read(id);
     expect(buyer).toMatchObject({
       status: "CANCELLED",
       cancellationReason: "Refunded.",
@@ -457,8 +457,8 @@ describe("cancelling a purchase", () => {
     });
     const next = await buy({ unitId: buyer.unit.id });
     await cancel();
-    expect((await look(next)).unit).toMatchObject({ status: "PENDING", buyer: { id: next } });
-    expect((await look(id)).version).toBe(buyer.version);
+    expect((await read(next)).unit).toMatchObject({ status: "PENDING", buyer: { id: next } });
+    expect((await read(id)).version).toBe(buyer.version);
   });
 });
 
@@ -491,7 +491,7 @@ describe("the rescission period", () => {
   test("begins with the day of signing in the time zone of the project", async () => {
     for (const timeZone of ["Pacific/Kiritimati", "Pacific/Pago_Pago"]) {
       const projectId = await place(timeZone, 5);
-      const buyer = await look(await buy({ projectId, status: "IN_REVIEW" }));
+      const buyer = await read(await buy({ projectId, status: "IN_REVIEW" }));
       expect(buyer.purchaseDate).toBe(today(timeZone));
       const local = new Intl.DateTimeFormat("en-CA", {
         timeZone,
@@ -522,7 +522,7 @@ describe("the rescission period", () => {
         financingContingency,
       });
       await passTime(world.owner, "2 days");
-      expect(await look(id)).toMatchObject({ status: "IN_REVIEW" });
+      expect(await read(id)).toMatchObject({ status: "IN_REVIEW" });
       await passTime(world.owner, "25 hours");
       const { buyers } = await owen.get(
         `query ($filter: BuyersFilter) { buyers(filter: $filter) { id status purchaseFirmDate rescissionEndsAt } }`,
@@ -536,7 +536,7 @@ describe("the rescission period", () => {
             )
           : null,
       );
-      expect((await look(id)).unit.status).toBe("SOLD");
+      expect((await read(id)).unit.status).toBe("SOLD");
       const { rows } = await world.owner.query(
         "select actor_type, changes -> 'status' as status from app_public.events where subject_id = $1 and name = 'buyer.status_changed'",
         [id],
@@ -552,7 +552,7 @@ describe("the rescission period", () => {
       id: projectId,
     });
     await passTime(world.owner, "4 days");
-    expect(await look(id)).toMatchObject({ status: "FIRM", unit: { status: "SOLD" } });
+    expect(await read(id)).toMatchObject({ status: "FIRM", unit: { status: "SOLD" } });
   });
 
   test("has no effect on a purchase that was cancelled or whose period was waived", async () => {
@@ -562,8 +562,8 @@ describe("the rescission period", () => {
     await update(cancelled, { status: "CANCELLED", falloutReasonId: await reasonOf(projectId) });
     await step(waived, "CONDITIONAL");
     await passTime(world.owner, "5 days");
-    expect((await look(cancelled)).status).toBe("CANCELLED");
-    expect((await look(waived)).status).toBe("CONDITIONAL");
+    expect((await read(cancelled)).status).toBe("CANCELLED");
+    expect((await read(waived)).status).toBe("CONDITIONAL");
   });
 
   test("is computed again while it runs if the day of signing changes", async () => {
@@ -659,7 +659,7 @@ describe("an update", () => {
     await owen.get(`mutation ($id: ID!) { updateLead(input: { id: $id, assigneeId: null }) { id } }`, {
       id: leadId,
     });
-    expect((await look(id)).assignee).toBeNull();
+    expect((await read(id)).assignee).toBeNull();
   });
 
   test("in an archived project is refused", async () => {
@@ -680,8 +680,8 @@ describe("an update", () => {
       [id],
     );
     expect(rows).toEqual([]);
-    expect((await look(id, world.max)).dob).toBeNull();
-    expect((await look(id)).dob).toBe("1980-02-29");
+    expect((await read(id, world.max)).dob).toBeNull();
+    expect((await read(id)).dob).toBe("1980-02-29");
   });
 });
 
@@ -690,7 +690,7 @@ test("only drafts can be deleted, which releases their home", async () => {
   const id = await buy({ unitId });
   const DELETE = `mutation ($id: ID!) { deleteBuyer(input: { id: $id }) { deleted } }`;
   await owen.get(DELETE, { id });
-  expect(await look(id)).toBeNull();
+  expect(await read(id)).toBeNull();
   expect(
     (await owen.get(`query ($id: ID!) { unit(id: $id) { status buyer { id } } }`, { id: unitId })).unit,
   ).toEqual({
@@ -779,12 +779,12 @@ test("a purchase loses its assignee when they leave the organization", async () 
   const leaver = await world.signUp("Lee Leaver");
   await join(world, world.harbour.id, leaver, "MEMBER");
   const id = await buy({ assigneeId: leaver.id });
-  expect((await look(id)).assignee.id).toBe(leaver.id);
+  expect((await read(id)).assignee.id).toBe(leaver.id);
   await owen.get(
     `mutation ($input: RemoveOrganizationMemberInput!) { removeOrganizationMember(input: $input) { reassignedLeads } }`,
     { input: { organizationId: world.harbour.id, userId: leaver.id } },
   );
-  expect((await look(id)).assignee).toBeNull();
+  expect((await read(id)).assignee).toBeNull();
 });
 
 test("a lease permit belongs to a purchase of its project", async () => {

@@ -29,7 +29,7 @@ const refused = (input: Record<string, unknown>, person = owen) =>
 const run = (field: string, input: Record<string, unknown>, fields = "{ id }", person = owen) =>
   person.get(mutationOf(field, fields), { input }).then((data) => data[field]);
 /** Effects by kind of record: [kind, status before, status after, amount]. */
-const told = (effects: any[]) =>
+const byKind = (effects: any[]) =>
   Object.fromEntries(
     effects.map((e) => [
       `${e.recordType} ${e.kind}${e.recordType === "deposit" ? ` ${e.title}` : ""}`,
@@ -152,7 +152,7 @@ test("dryRun reports the effects of cancelling, and cancelling has these; cards 
     currency: "CAD",
     buyer: { id: made.id, cancellationReason: null },
   });
-  expect(told(plan.effects)).toEqual({
+  expect(byKind(plan.effects)).toEqual({
     "buyer CHANGED": ["FIRM", "CANCELLED", null],
     "unit CHANGED": ["SOLD", "AVAILABLE", null],
     "lead CHANGED": ["CONVERTED", "CONTACTED", null],
@@ -290,7 +290,7 @@ test("refunds everything except for the cancellation fee, which may be waived; u
     cancelAppointments: false,
     refundReservation: false,
   });
-  expect(told(bare.effects)).toMatchObject({
+  expect(byKind(bare.effects)).toMatchObject({
     "agreement KEPT": expect.anything(),
     "personalization KEPT": ["DRAFT", "DRAFT", null],
     "task KEPT": ["OPEN", "OPEN", null],

@@ -49,7 +49,7 @@ const documents: Record<string, { text: string; ids?: () => string[] }> = {
  * The response without the request id, the position, and the number of bytes read, which may differ in a
  * second request.
  */
-const said = ({ status, data, errors, extensions }: Answer) =>
+const textOf = ({ status, data, errors, extensions }: Answer) =>
   JSON.stringify([status, data, errors, extensions], (key, value) =>
     ["requestId", "read", "position"].includes(key) ? undefined : value,
   );
@@ -62,24 +62,24 @@ test("responses equal those of the regular plan, with the same number of stateme
     // A text of its own, because other test files share the process.
     const text = `${asIs} # compiled here`;
     const before = await compiled();
-    const asked = Object.entries(everybody).flatMap(([who, person]) =>
+    const requests = Object.entries(everybody).flatMap(([who, person]) =>
       ids().map((id) => ({ who, person, id })),
     );
-    const ask = ({ person, id }: (typeof asked)[number]) =>
+    const ask = ({ person, id }: (typeof requests)[number]) =>
       world.statements(() => person.ask(text, id === "" ? {} : { id }));
     // With another text, so that each is planned.
-    const planned = new Map<string, { said: string; count: number }>();
-    for (const [index, one] of asked.entries()) {
+    const planned = new Map<string, { text: string; count: number }>();
+    for (const [index, one] of requests.entries()) {
       const { result, count } = await world.statements(() =>
         one.person.ask(`${text} # ${title} ${index}`, one.id === "" ? {} : { id: one.id }),
       );
-      planned.set(one.who + one.id, { said: said(result), count });
+      planned.set(one.who + one.id, { text: textOf(result), count });
     }
     for (let round = 0; round < 3; round += 1)
-      for (const one of asked) {
+      for (const one of requests) {
         const { result, count } = await ask(one);
         const { who, id } = one;
-        expect({ title, who, id, count, said: said(result) }).toEqual({
+        expect({ title, who, id, count, text: textOf(result) }).toEqual({
           title,
           who,
           id,
@@ -94,9 +94,9 @@ test("repeated pages are equal, and contain records that were added", async () =
   for (const [title, text] of Object.entries(fullPages)) {
     const given = text.includes("$project") ? { project: world.project.id } : {};
     const other = text.includes("$project") ? { project: world.quiet.id } : {};
-    const first = said(await world.owen.ask(text, given));
+    const first = textOf(await world.owen.ask(text, given));
     for (const one of [other, given, other]) expect((await world.owen.ask(text, one)).errors).toBeUndefined();
-    expect({ title, said: said(await world.owen.ask(text, given)) }).toEqual({ title, said: first });
+    expect({ title, text: textOf(await world.owen.ask(text, given)) }).toEqual({ title, text: first });
   }
   const text = documents["a list with a filter"]!.text;
   const count = async () => (await world.owen.get(text, { id: world.project.id })).leads.length;
@@ -124,8 +124,8 @@ test("a query is compiled for a constant id until another one is requested", asy
   const ask = async (project: { id: string }, lead: { id: string }) => {
     const variables = { project: project.id, lead: lead.id };
     const answer = await world.owen.ask(text, variables);
-    expect(said(answer)).toBe(
-      said(await world.owen.ask(`${text} # planned ${project.id} ${lead.id}`, variables)),
+    expect(textOf(answer)).toBe(
+      textOf(await world.owen.ask(`${text} # planned ${project.id} ${lead.id}`, variables)),
     );
   };
   const { project, quiet } = world;
@@ -141,7 +141,7 @@ test("a lead that is invisible, unknown or deleted has the same response as with
   expect(await world.owen.get(text, { id: foreign.id })).toEqual({ lead: null });
   for (const id of ["nothing", "", 7, null, ["a"]]) {
     const planned = await world.owen.ask(`${text} # planned`, { id });
-    expect(said(await world.owen.ask(text, { id }))).toBe(said(planned));
+    expect(textOf(await world.owen.ask(text, { id }))).toBe(textOf(planned));
   }
   expect((await world.anonymous.ask(text, { id: open.id })).errors).toMatchObject([
     { path: ["lead"], extensions: { code: "UNAUTHENTICATED" } },
@@ -154,7 +154,7 @@ test("an error of the database has its path, and is not retried", async () => {
     await world.owen.get(text, { id });
   const { result, count } = await world.statements(() => world.owen.ask(text, { id: "no such project" }));
   const planned = await world.owen.ask(`${text} # planned`, { id: "no such project" });
-  expect(said(result)).toBe(said(planned));
+  expect(textOf(result)).toBe(textOf(planned));
   expect(count).toBeLessThanOrEqual(1);
 });
 
@@ -165,11 +165,11 @@ test("pages of several statements belong to the viewer, also when a statement de
     const variables = page.includes("$project") ? given : {};
     const planned: Record<string, string> = {};
     for (const [who, person] of Object.entries(people))
-      planned[who] = said(await person.ask(`${page} # for ${who}`, variables));
+      planned[who] = textOf(await person.ask(`${page} # for ${who}`, variables));
     for (let round = 0; round < 2; round += 1)
       for (const [who, person] of Object.entries(people)) {
         const answer = await person.ask(`${page} # for both`, variables);
-        expect({ title, who, said: said(answer) }).toEqual({ title, who, said: planned[who] });
+        expect({ title, who, text: textOf(answer) }).toEqual({ title, who, text: planned[who] });
       }
   }
 });

@@ -69,7 +69,7 @@ const unsubscribe = async (id: string) => {
   return visit(`/unsubscribe/${token}`, "POST", "List-Unsubscribe=One-Click");
 };
 
-const told = {
+const formFields = {
   phone: "+14165550199",
   company: "Evil Inc.",
   address: { locality: "Elsewhere", country: "CA" },
@@ -82,13 +82,19 @@ test("a visitor with a lead's address changes neither the lead nor its consent; 
   const { id, email } = await known();
   await unsubscribe(id);
   const before = await leadOf(id);
-  const { data, errors } = await contact(world.anonymous, { email, ...told });
+  const { data, errors } = await contact(world.anonymous, { email, ...formFields });
   expect(errors).toBeUndefined();
   const { messages, ...lead } = await leadOf(id);
   expect(lead).toEqual({ ...before, messages: undefined });
   expect(lead).toMatchObject({ phone: null, agent: null, subscribed: false });
   expect(messages).toEqual([
-    { id: data.contactProject.id, phone: told.phone, company: told.company, mergedAt: null, follow: true },
+    {
+      id: data.contactProject.id,
+      phone: formFields.phone,
+      company: formFields.company,
+      mergedAt: null,
+      follow: true,
+    },
   ]);
   expect(await withdrawn(email)).toHaveLength(1);
 
@@ -114,8 +120,8 @@ test("a visitor with a lead's address changes neither the lead nor its consent; 
     ]);
   }
   expect(await leadOf(id)).toMatchObject({
-    phone: told.phone,
-    company: told.company,
+    phone: formFields.phone,
+    company: formFields.company,
     address: { locality: "Elsewhere" },
     isRepresented: true,
     agent: { name: "Mal Agent" },
@@ -138,10 +144,10 @@ test("a visitor with a lead's address changes neither the lead nor its consent; 
 
 test("a new lead receives no messages before its owner confirms, and a withdrawal remains in effect for later leads", async () => {
   const email = `new.${++people}@example.com`;
-  await contact(world.anonymous, { email, ...told });
+  await contact(world.anonymous, { email, ...formFields });
   const [{ id }] = await sql("select id from app_public.leads where email = $1", [email]);
   expect(await leadOf(id)).toMatchObject({
-    phone: told.phone,
+    phone: formFields.phone,
     agent: { name: "Mal Agent" },
     subscribed: false,
     messages: [{ mergedAt: expect.any(String) }],
@@ -199,7 +205,7 @@ test("responses and refusals do not reveal whether the address belongs to a lead
 test("only the team can accept data from a visitor without their consent", async () => {
   const { id, email } = await known();
   await unsubscribe(id);
-  const { data } = await contact(world.anonymous, { email, ...told });
+  const { data } = await contact(world.anonymous, { email, ...formFields });
   const accept = mutationOf("acceptContactMessage", "{ id mergedAt lead { id } }");
   const input = { id: data.contactProject.id };
   expect((await world.anonymous.refused(accept, { input })).code).toBe("UNAUTHENTICATED");
@@ -211,7 +217,11 @@ test("only the team can accept data from a visitor without their consent", async
     lead: { id },
   });
   const accepted = await leadOf(id);
-  expect(accepted).toMatchObject({ phone: told.phone, agent: { name: "Mal Agent" }, subscribed: false });
+  expect(accepted).toMatchObject({
+    phone: formFields.phone,
+    agent: { name: "Mal Agent" },
+    subscribed: false,
+  });
   expect(accepted.unsubscribedAt).not.toBeNull();
   await world.owen.get(mutationOf("updateLead"), { input: { id, phone: null } });
   await world.ada.get(accept, { input });
@@ -228,11 +238,11 @@ test("a signed-in user with that confirmed address needs no mail", async () => {
   });
   await unsubscribe(id);
   await setConfirmed(world.owner, wanda.id, false);
-  await contact(wanda, { email: wanda.email, ...told });
+  await contact(wanda, { email: wanda.email, ...formFields });
   expect(await leadOf(id)).toMatchObject({ phone: null, subscribed: false });
   await setConfirmed(world.owner, wanda.id, true);
-  await contact(wanda, { email: wanda.email, ...told });
-  expect(await leadOf(id)).toMatchObject({ phone: told.phone, subscribed: true, unsubscribedAt: null });
+  await contact(wanda, { email: wanda.email, ...formFields });
+  expect(await leadOf(id)).toMatchObject({ phone: formFields.phone, subscribed: true, unsubscribedAt: null });
   expect(await withdrawn(wanda.email!)).toEqual([]);
 });
 

@@ -58,7 +58,7 @@ const refused = (input: Record<string, unknown>, person = owen) =>
   expectUnchanged(world, () => person.refused(CONVERT, { input }));
 const update = (type: string, input: Record<string, unknown>) =>
   owen.get(`mutation ($input: Update${type}Input!) { update${type}(input: $input) { id } }`, { input });
-const look = async (id: string) =>
+const read = async (id: string) =>
   (await owen.get(`query ($id: ID!) { buyer(id: $id) { ${FIELDS} } }`, { id })).buyer;
 const statusOf = async (leadId: string) =>
   (await owen.get(`query ($id: ID!) { lead(id: $id) { status } }`, { id: leadId })).lead.status;
@@ -119,7 +119,7 @@ describe("a lead with a reservation", () => {
     ]);
     // The reservation no longer expires.
     await passTime(world.owner, "400 days");
-    expect(await look(buyer.id)).toMatchObject({
+    expect(await read(buyer.id)).toMatchObject({
       unit: { status: "SOLD" },
       reservation: { status: "CONVERTED" },
     });
@@ -297,7 +297,7 @@ describe("the purchase of a converted lead", () => {
       const buyer = await convert({ leadId, purchaseDate });
       expect(buyer).toMatchObject({ status, ...(purchaseDate && { purchaseDate }) });
       expect(buyer.rescissionEndsAt !== null).toBe(status === "IN_REVIEW");
-      expect((await look(buyer.id)).status).toBe(status);
+      expect((await read(buyer.id)).status).toBe(status);
     },
   );
 
@@ -319,7 +319,7 @@ describe("the purchase of a converted lead", () => {
         { id: project },
       );
       await update("Buyer", { id, status: "CANCELLED", falloutReasonId: of.falloutReasons[0].id });
-      expect(await look(id)).toMatchObject({
+      expect(await read(id)).toMatchObject({
         status: "CANCELLED",
         unit: { id: unitId, status: "AVAILABLE" },
         reservation: { id: reservationId, status: "CONVERTED" },
@@ -340,7 +340,7 @@ describe("the purchase of a converted lead", () => {
     await update("Unit", { id: unitId, price: 450_000 });
     const { id } = await convert({ leadId });
     await update("Reservation", { id: reservationId, status: "REFUNDED" });
-    expect(await look(id)).toMatchObject({
+    expect(await read(id)).toMatchObject({
       status: "CANCELLED",
       unit: { status: "AVAILABLE" },
       reservation: { status: "REFUNDED", purchase: null },

@@ -36,7 +36,7 @@ const make = (input: Record<string, unknown>, person = owen) =>
   run("createDeposit", { buyerId: buyer, title: "Deposit", ...input }, person);
 const pay = (id: string, amountPaid: unknown, person = owen) =>
   run("updateDeposit", { id, amountPaid }, person);
-const look = async (id: string) =>
+const read = async (id: string) =>
   (await owen.get(`query ($id: ID!) { deposit(id: $id) { ${members} } }`, { id })).deposit;
 
 describe("a percentage", () => {
@@ -130,13 +130,13 @@ describe("a percentage", () => {
 
   test("follows the price until its payment is requested", async () => {
     const of = await createBuyer(owen, world.project);
-    const [asked, open] = [
+    const [requested, open] = [
       await make({ buyerId: of, percent: 10 }),
       await make({ buyerId: of, percent: 10 }),
     ];
-    await run("updateDeposit", { id: asked.id, status: "INVOICED" });
+    await run("updateDeposit", { id: requested.id, status: "INVOICED" });
     await world.owner.query("update app_public.buyers set price = 500000 where id = $1", [of]);
-    expect([(await look(asked.id)).amountDue, (await look(open.id)).amountDue]).toEqual([
+    expect([(await read(requested.id)).amountDue, (await read(open.id)).amountDue]).toEqual([
       "40000.00",
       "50000.00",
     ]);
@@ -241,7 +241,7 @@ test("when a purchase is cancelled, unpaid deposits are cancelled and new ones r
     `mutation ($id: ID!, $reason: ID!) { updateBuyer(input: { id: $id, status: CANCELLED, falloutReasonId: $reason }) { id } }`,
     { id: of, reason: rows[0].id },
   );
-  expect([(await look(open.id)).status, (await look(part.id)).status]).toEqual([
+  expect([(await read(open.id)).status, (await read(part.id)).status]).toEqual([
     "CANCELLED",
     "PARTIALLY_PAID",
   ]);
@@ -357,7 +357,7 @@ describe("payments", () => {
     );
     const codes = answers.map((answer) => answer.errors?.[0]?.extensions.code ?? "paid").sort();
     expect(codes).toEqual([...Array.from({ length: 19 }, () => "VERSION_MISMATCH"), "paid"]);
-    expect(await look(id)).toMatchObject({ status: "PAID", amountPaid: "20.00" });
+    expect(await read(id)).toMatchObject({ status: "PAID", amountPaid: "20.00" });
   });
 
   test("a deposit with a payment cannot be deleted, one without can", async () => {
@@ -366,7 +366,7 @@ describe("payments", () => {
     await pay(id, 5);
     expect((await refused("deleteDeposit", { id })).code).toBe("CONFLICT");
     await owen.get(`mutation ($id: ID!) { deleteDeposit(input: { id: $id }) { deleted } }`, { id: gone.id });
-    expect(await look(gone.id)).toBeNull();
+    expect(await read(gone.id)).toBeNull();
   });
 });
 
@@ -403,7 +403,7 @@ describe("due dates", () => {
     await pay(paid, 100);
     await run("updateDeposit", { id: waived, status: "WAIVED" });
     const overdue = () =>
-      Promise.all([open, part, paid, waived, never.id].map(async (id) => (await look(id)).isOverdue));
+      Promise.all([open, part, paid, waived, never.id].map(async (id) => (await read(id)).isOverdue));
     expect(await overdue()).toEqual([false, false, false, false, false]);
     await passTime(world.owner, "2 days");
     expect(await overdue()).toEqual([true, true, false, false, false]);

@@ -31,7 +31,7 @@ const by = { compute: testCompute(), tenant: "tests" };
 let world: Portfolio;
 let homes: { bought: string; reserved: string };
 /** Requests that the provider received, and its behaviour. */
-const asked: DraftRequest[] = [];
+const requests: DraftRequest[] = [];
 const embedded = createDraftProvider();
 let write: DraftProvider["write"] = embedded.write;
 
@@ -62,7 +62,7 @@ beforeAll(async () => {
     drafts: {
       name: "TEST",
       write: (request) => {
-        asked.push(request);
+        requests.push(request);
         return write(request);
       },
     },
@@ -112,7 +112,7 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 beforeEach(async () => {
   write = embedded.write;
-  asked.length = 0;
+  requests.length = 0;
   await world.owner.query("delete from app_private.limit_uses");
 });
 
@@ -265,7 +265,7 @@ describe("a draft suggests homes that match the lead's preferences", () => {
 
   test("passes texts of the lead to a model as quotations", async () => {
     await asks({ tags: ["2br", "call 416 555 0123"] });
-    const [{ quotes, facts }] = asked as [DraftRequest];
+    const [{ quotes, facts }] = requests as [DraftRequest];
     expect(quotes).toEqual([{ from: "tags that the sales team gave the lead", text: "2br, call [number]" }]);
     expect(facts.filter(({ kind }) => kind === "unit").map(({ value }) => value)).toEqual(["T-1", "T-2"]);
   });
@@ -374,7 +374,7 @@ test("reservations and agreements of the lead come first, in the language of the
   expect(draft.body).toContain("Room 4");
   // It is no longer for sale, so its price is not public.
   expect(draft.warnings).toEqual(["No public price is known of unit A-102."]);
-  expect(JSON.stringify(asked)).not.toContain("610000");
+  expect(JSON.stringify(requests)).not.toContain("610000");
   expect(draft.facts.map((fact: any) => fact.subjectId)).toEqual(
     expect.arrayContaining([appointment, homes.reserved]),
   );
@@ -400,9 +400,9 @@ test("the provider receives only the data that the mail needs", async () => {
   await note("Assignee secret.", "ASSIGNEE");
   await note("Organization secret.", "ORGANIZATION");
   await suggest({ leadId: lead, instructions: "Mention the garden." });
-  const told = JSON.stringify(asked[0]).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "");
-  expect(told).not.toMatch(/secret|555|1980|maps\.example|office@|Sams Sally|Open Ollie/);
-  expect(asked[0]).toMatchObject({
+  const sent = JSON.stringify(requests[0]).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "");
+  expect(sent).not.toMatch(/secret|555|1980|maps\.example|office@|Sams Sally|Open Ollie/);
+  expect(requests[0]).toMatchObject({
     instructions: "Mention the garden.",
     quotes: [
       {
@@ -429,7 +429,7 @@ test("the provider receives only the data that the mail needs", async () => {
   const odd = await newLead({ name: "50% off at https://evil.example" });
   const { body } = await suggest({ leadId: odd });
   expect(body).not.toContain("evil");
-  expect(JSON.stringify(asked.at(-1)!.facts)).not.toContain("evil");
+  expect(JSON.stringify(requests.at(-1)!.facts)).not.toContain("evil");
 });
 
 test("refuses drafts for leads that must not be contacted", async () => {
@@ -445,7 +445,7 @@ test("refuses drafts for leads that must not be contacted", async () => {
   expect(await world.max.refused(acceptance, { input: { id: draft.id } })).toMatchObject({
     code: "CONFLICT",
   });
-  asked.length = 0;
+  requests.length = 0;
   const blocked = await suggest({ leadId: lead });
   expect(blocked).toMatchObject({
     status: "BLOCKED",
@@ -455,7 +455,7 @@ test("refuses drafts for leads that must not be contacted", async () => {
     allowedTransitions: [{ to: "DISCARDED" }],
   });
   expect(blocked.warnings[0]).toBe("The lead has asked not to be contacted.");
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
   expect(await world.max.refused(acceptance, { input: { id: blocked.id } })).toMatchObject({
     code: "INVALID_TRANSITION",
     from: "BLOCKED",
@@ -610,10 +610,10 @@ test("repeated requests call the provider once", async () => {
   const answers = await Promise.all([withKey("k1"), withKey("k1"), withKey("k1")]).finally(stop);
   expect(new Set(answers.map(({ data }) => data.suggestLeadEmail.id)).size).toBe(1);
   expect((await withKey("k1")).data.suggestLeadEmail).toEqual(answers[0]!.data.suggestLeadEmail);
-  expect(asked).toHaveLength(1);
+  expect(requests).toHaveLength(1);
   const other = await withKey("k1", world.max, { input: { ...input, tone: "FORMAL" } });
   expect(other.errors?.[0]?.extensions.code).toBe("IDEMPOTENCY_MISMATCH");
-  expect(asked).toHaveLength(1);
+  expect(requests).toHaveLength(1);
   // After a failure, the same key can be used again.
   write = () => Promise.reject(new DraftFailed("Out of order.", true));
   expect((await withKey("k2")).errors?.[0]?.extensions.code).toBe("PROVIDER_ERROR");
@@ -657,7 +657,7 @@ test("invalid requests are refused before the provider is called", async () => {
   expect(await max.refused(disposal, missing)).toMatchObject({ code: "NOT_FOUND", field: "id" });
   const long = { input: { id: lead, subject: "x".repeat(301) } };
   expect(await max.refused(acceptance, long)).toMatchObject({ code: "BAD_USER_INPUT", field: "subject" });
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
 
   // The hourly limit counts failed drafts too.
   write = () => Promise.reject(new DraftFailed("Out of order.", true));
@@ -665,7 +665,7 @@ test("invalid requests are refused before the provider is called", async () => {
     Array.from({ length: 32 }, async () => (await max.refused(suggestion, { input: { leadId: lead } })).code),
   );
   expect(codes.filter((code) => code === "RATE_LIMITED")).toHaveLength(2);
-  expect(asked).toHaveLength(30);
+  expect(requests).toHaveLength(30);
   await world.owner.query(
     `insert into app_private.limit_uses select app_private.limit_key('drafts.organization', $1), n, now() + interval '1 hour'
      from generate_series(1, 300) n on conflict do nothing`,
@@ -690,7 +690,7 @@ test("the service drafts on its own behalf, with public prices only", async () =
     // The same request, after a crash or in another process, returns the same draft.
     const counted: DraftProvider = {
       name: "TEST",
-      write: (request) => (asked.push(request), write(request)),
+      write: (request) => (requests.push(request), write(request)),
     };
     const step = { ...order, request: "execution 7, step 2" };
     await pool.query("select app_private.begin_lead_email_for($1, null, 'CONCISE', null, null, $2, $3)", [
@@ -700,7 +700,7 @@ test("the service drafts on its own behalf, with public prices only", async () =
     ]);
     const first = await draftLeadEmail(pool, counted, by, step);
     expect(await draftLeadEmail(pool, counted, by, step)).toEqual(first);
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
     const failing = { name: "TEST", write: () => Promise.reject(new DraftFailed("Out of order.", true)) };
     await expect(draftLeadEmail(pool, failing, by, order)).rejects.toThrow("Out of order.");
     expect((await rowOf(lead))[0]).toMatchObject({ status: "FAILED", error: "Out of order." });

@@ -84,9 +84,9 @@ test("an account gets another address when both addresses have confirmed it, in 
     await mails();
     const person = await world.signUp("Ann Address");
     const email = fresh();
-    const asked = await ask(person, email.toUpperCase());
-    expect(asked.errors).toBeUndefined();
-    expect(asked.data.requestEmailChange).toMatchObject({
+    const requested = await ask(person, email.toUpperCase());
+    expect(requested.errors).toBeUndefined();
+    expect(requested.data.requestEmailChange).toMatchObject({
       email: person.email,
       emailChange: { email, isConfirmed: false, isFormerConfirmed: false },
     });
@@ -112,8 +112,8 @@ test("an account gets another address when both addresses have confirmed it, in 
       code: "BAD_USER_INPUT",
       field: "token",
     });
-    const told = (await mails()).map(({ to, subject }) => [to, subject]).sort();
-    expect(told).toEqual(
+    const notified = (await mails()).map(({ to, subject }) => [to, subject]).sort();
+    expect(notified).toEqual(
       [email, person.email!].sort().map((to) => [to, "The email address of your account was changed"]),
     );
   }

@@ -132,9 +132,9 @@ describe("a lead", () => {
 
   test("a dry run shows what would be erased and changes nothing", async () => {
     const before = await tablesContaining(world.owner, traces);
-    const told = await erase(world.ada, { leadId: lead.id, dryRun: true });
-    expect(told.leadIds.toSorted()).toEqual([lead.id, again.id].toSorted());
-    expect(records(told.removed)).toEqual([
+    const effects = await erase(world.ada, { leadId: lead.id, dryRun: true });
+    expect(effects.leadIds.toSorted()).toEqual([lead.id, again.id].toSorted());
+    expect(records(effects.removed)).toEqual([
       "appointments",
       "contacts",
       "events",
@@ -145,7 +145,7 @@ describe("a lead", () => {
       "serviceIntelligenceGenerations",
       "tasks",
     ]);
-    expect(told.kept).toEqual([]);
+    expect(effects.kept).toEqual([]);
     expect(await tablesContaining(world.owner, traces)).toEqual(before);
     const { rows } = await world.owner.query("select from app_public.erasures");
     expect(rows).toHaveLength(0);
@@ -160,8 +160,8 @@ describe("a lead", () => {
       expect.arrayContaining(["app_public.leads", "app_public.events", "app_public.lead_notes"]),
     );
 
-    const told = await erase(ada, { leadId: again.id, reason: "The person asked for it." });
-    expect(told).toMatchObject({
+    const effects = await erase(ada, { leadId: again.id, reason: "The person asked for it." });
+    expect(effects).toMatchObject({
       status: "RUNNING",
       certificateUrl: null,
       requestedBy: { id: ada.id },
@@ -264,16 +264,16 @@ describe("a buyer", () => {
       `begin; set local session_replication_role = 'replica';
        update app_public.buyers set status = 'CLOSED', closing_date = current_date, purchase_date = current_date where email = '${buyer}'; commit`,
     );
-    const told = await erase(owen, { buyerId: purchase });
+    const effects = await erase(owen, { buyerId: purchase });
     const until = new Date();
     until.setUTCFullYear(until.getUTCFullYear() + 10);
-    expect(told.keptUntil).toBe(until.toISOString().slice(0, 10));
-    expect(told.kept).toEqual([
+    expect(effects.keptUntil).toBe(until.toISOString().slice(0, 10));
+    expect(effects.kept).toEqual([
       expect.objectContaining({ record: "buyerDocuments", fields: expect.arrayContaining(["checksum"]) }),
       expect.objectContaining({
         record: "buyers",
         count: 1,
-        until: told.keptUntil,
+        until: effects.keptUntil,
         fields: expect.arrayContaining(["legalName"]),
       }),
     ]);

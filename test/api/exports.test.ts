@@ -193,11 +193,11 @@ describe("the queue", () => {
     const { id } = await create();
     const people = [world.owen, world.ada, world.max, await world.signUp("Ines"), await world.signUp("Jon")];
     await Promise.all(people.slice(3).map((person) => join(world, world.harbour.id, person, "MEMBER")));
-    const asked: string[] = [];
-    for (let n = 0; n < 3; n++) for (const person of people) asked.push(await start(id, person));
+    const requested: string[] = [];
+    for (let n = 0; n < 3; n++) for (const person of people) requested.push(await start(id, person));
     const begun = [];
-    for (const exported of asked) if (await begins(exported)) begun.push(exported);
-    expect(begun).toEqual(asked.slice(0, 10));
+    for (const exported of requested) if (await begins(exported)) begun.push(exported);
+    expect(begun).toEqual(requested.slice(0, 10));
     const { createCustomExport: foreign } = await world.olga.get(
       creation,
       input({ organizationId: world.summit.id }),
@@ -208,10 +208,10 @@ describe("the queue", () => {
 
   test("all exports that were requested at once are completed", async () => {
     const { id } = await create();
-    const asked = await Promise.all(Array.from({ length: 6 }, () => start(id, world.ada)));
+    const requested = await Promise.all(Array.from({ length: 6 }, () => start(id, world.ada)));
     await work();
     expect(
-      await Promise.all(asked.map(async (exported) => (await read(exported, world.ada)).status)),
+      await Promise.all(requested.map(async (exported) => (await read(exported, world.ada)).status)),
     ).toEqual(Array(6).fill("COMPLETED"));
   });
 });

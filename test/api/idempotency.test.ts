@@ -36,8 +36,8 @@ test("repeating a request with the header returns the first response, without a 
   const again = await world.ada.ask(createLead, variables, withKey(key));
   expect(again.errors).toBeUndefined();
   expect(again.data).toEqual(first.data);
-  const told = [first, again].map(({ headers }) => headers["idempotency-replayed"]);
-  expect(told).toEqual([undefined, "true"]);
+  const replayed = [first, again].map(({ headers }) => headers["idempotency-replayed"]);
+  expect(replayed).toEqual([undefined, "true"]);
   expect(again.data.createLead.version).toBe(1);
   expect(await leadsNamed(variables.input.name)).toBe(1);
 });

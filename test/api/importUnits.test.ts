@@ -525,8 +525,8 @@ test("reports all errors of a row at once, wherever they are detected", async ()
       "4,Available,500000,,2,,",
     ].join("\n"),
   );
-  const told = answer.errors.map(({ row, column, code }: Record<string, unknown>) => [row, column, code]);
-  expect(told).toEqual([
+  const reported = answer.errors.map(({ row, column, code }: Record<string, unknown>) => [row, column, code]);
+  expect(reported).toEqual([
     [2, "Beds", "BAD_USER_INPUT"],
     [2, "Delivery", "BAD_USER_INPUT"],
     [2, "HOA fee", "BAD_USER_INPUT"],

@@ -226,11 +226,11 @@ test("invalid input is refused with its path, and stores nothing", async () => {
     ],
     [owen, create(sync({ name: "x".repeat(301) })), "BAD_USER_INPUT", "name"],
   ];
-  for (const [person, asked, code, field] of refusals)
-    expect({ ...(await refuses(person, asked)), asked: asked[1] }).toMatchObject({
+  for (const [person, mutation, code, field] of refusals)
+    expect({ ...(await refuses(person, mutation)), input: mutation[1] }).toMatchObject({
       code,
       field,
-      asked: asked[1],
+      input: mutation[1],
     });
   expect(await count()).toBe(before);
 });
@@ -581,15 +581,15 @@ test("a sync sends signed events with the fields of the receiver, and retries un
     expect(await refuses(owen, refresh({ id: made.id }))).toMatchObject({ code: "NOT_FOUND" });
     // Events report the creation, failure, disabling and deletion of the integration, and not of its internal
     // webhook.
-    const told = async (name: string) =>
+    const eventsOfRecord = async (name: string) =>
       (
         await owen.get(
           `query ($id: ID!, $name: String!) { eventsConnection(filter: { organizationId: $id, names: [$name] }) { totalCount } }`,
           { id: harbour.id, name },
         )
       ).eventsConnection.totalCount;
-    expect(await told("webhook.*")).toBe(0);
-    expect(await told("organization_integration.*")).toBeGreaterThan(4);
+    expect(await eventsOfRecord("webhook.*")).toBe(0);
+    expect(await eventsOfRecord("organization_integration.*")).toBeGreaterThan(4);
     const { rows: hooks } = await world.owner.query(
       "select id from app_public.webhooks where integration_id = $1",
       [made.id],
@@ -628,11 +628,11 @@ test("OAuth 2: a single consent with PKCE, sealed tokens, refresh before expiry,
   for (const path of [forged, "/integrations/callback"])
     expect([(await page(path)).status, (await agree(path)).status]).toEqual([403, 403]);
   // The page shows whose integration is being connected, and nothing happens without consent.
-  const asked = await page(callback);
-  expect(asked.status).toBe(200);
-  expect(asked.text).toContain("Max");
-  expect(asked.text).toContain(max.email);
-  expect(asked.headers).toMatchObject({
+  const question = await page(callback);
+  expect(question.status).toBe(200);
+  expect(question.text).toContain("Max");
+  expect(question.text).toContain(max.email);
+  expect(question.headers).toMatchObject({
     "content-security-policy": expect.stringContaining("frame-ancestors 'none'"),
     "cache-control": "no-store",
     "referrer-policy": "no-referrer",

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-const look = async (id: string) =>
+const read = async (id: string) =>
   (
     await owen.get(
       `query ($id: ID!) { lead(id: $id) { status firstResponseAt lastInteractionAt doNotContact version assignee { id } } }`,
@@ -71,7 +71,7 @@ describe("the first contact", () => {
   ])("%s", async (_title, field, input, isResponse, isInteraction) => {
     const leadId = await newLead();
     await create(field, { leadId, ...input });
-    const lead = await look(leadId);
+    const lead = await read(leadId);
     expect([lead.status, lead.firstResponseAt !== null, lead.lastInteractionAt !== null]).toEqual([
       isResponse ? "CONTACTED" : "NEW",
       isResponse,
@@ -88,7 +88,7 @@ describe("the first contact", () => {
     const leadId = await newLead({ status: "WARM", registeredAt: "2026-01-01T00:00:00Z" });
     await create("createPhoneCall", { leadId, direction: "OUTBOUND", startedAt: "2026-01-02T00:00:00Z" });
     await create("createPhoneCall", { leadId, direction: "OUTBOUND", startedAt: "2026-01-03T00:00:00Z" });
-    const lead = await look(leadId);
+    const lead = await read(leadId);
     expect([lead.status, new Date(lead.firstResponseAt), new Date(lead.lastInteractionAt)]).toEqual([
       "WARM",
       new Date("2026-01-02T00:00:00Z"),
@@ -97,12 +97,12 @@ describe("the first contact", () => {
   });
 
   test("is set when a queued call is made, and when an appointment request is accepted", async () => {
-    const [called, asked] = [await newLead(), await newLead()];
+    const [called, requested] = [await newLead(), await newLead()];
     const call = await create("createPhoneCall", { leadId: called, direction: "OUTBOUND", status: "QUEUED" });
-    const request = await create("createAppointment", { leadId: asked, ...meeting, status: "REQUESTED" });
+    const request = await create("createAppointment", { leadId: requested, ...meeting, status: "REQUESTED" });
     await change("updatePhoneCall", { id: call, status: "IN_PROGRESS" });
     await change("updateAppointment", { id: request, status: "SCHEDULED" });
-    expect([(await look(called)).status, (await look(asked)).status]).toEqual(["CONTACTED", "CONTACTED"]);
+    expect([(await read(called)).status, (await read(requested)).status]).toEqual(["CONTACTED", "CONTACTED"]);
   });
 
   test("the lead is NEW again when its reservation ends", async () => {
@@ -113,7 +113,7 @@ describe("the first contact", () => {
     );
     await create("createPhoneCall", { leadId, direction: "OUTBOUND" });
     await world.owner.query("select app_private.follow_deals(array[$1::uuid])", [leadId]);
-    expect((await look(leadId)).status).toBe("CONTACTED");
+    expect((await read(leadId)).status).toBe("CONTACTED");
   });
 
   test("20 concurrent calls cause one transition", async () => {
@@ -132,7 +132,7 @@ describe("the first contact", () => {
 describe("the last interaction", () => {
   test("never moves backwards or into the future", async () => {
     const leadId = await newLead();
-    const when = async () => new Date((await look(leadId)).lastInteractionAt).toISOString();
+    const when = async () => new Date((await read(leadId)).lastInteractionAt).toISOString();
     const call = (startedAt: string) =>
       create("createPhoneCall", { leadId, direction: "INBOUND", startedAt });
     await call("2026-02-02T10:00:00Z");
@@ -147,7 +147,7 @@ describe("the last interaction", () => {
     const leadId = await newLead();
     const buyerId = await createBuyer(owen, world.project, { leadId: leadId });
     await create("createPhoneCall", { buyerId, direction: "INBOUND", startedAt: "2026-02-02T10:00:00Z" });
-    expect((await look(leadId)).lastInteractionAt).toMatch(/^2026-02-02T10:00:00/);
+    expect((await read(leadId)).lastInteractionAt).toMatch(/^2026-02-02T10:00:00/);
     const alone = await createBuyer(owen, world.project);
     await create("createPhoneCall", { buyerId: alone, direction: "INBOUND" });
   });
@@ -158,9 +158,9 @@ test("DO_NOT_CALL marks the lead, also if the call is with the buyer or later", 
   await create("createPhoneCall", { leadId, direction: "OUTBOUND", outcome: "DO_NOT_CALL" });
   const buyerId = await createBuyer(owen, world.project, { leadId: other });
   const call = await create("createPhoneCall", { buyerId, direction: "OUTBOUND" });
-  expect((await look(other)).doNotContact).toBe(false);
+  expect((await read(other)).doNotContact).toBe(false);
   await change("updatePhoneCall", { id: call, outcome: "DO_NOT_CALL" });
-  expect([(await look(leadId)).doNotContact, (await look(other)).doNotContact]).toEqual([true, true]);
+  expect([(await read(leadId)).doNotContact, (await read(other)).doNotContact]).toEqual([true, true]);
 });
 
 describe("assignment of a new lead", () => {
@@ -186,9 +186,9 @@ describe("assignment of a new lead", () => {
     await world.owner.query("delete from app_public.organization_user_connections where user_id = $1", [
       third.id,
     ]);
-    const next = async () => (await look(await newLead({ projectId: project.id }))).assignee.id;
+    const next = async () => (await read(await newLead({ projectId: project.id }))).assignee.id;
     const named = await newLead({ projectId: project.id, assigneeId: world.ada.id });
-    expect((await look(named)).assignee.id).toBe(world.ada.id);
+    expect((await read(named)).assignee.id).toBe(world.ada.id);
     const turns = [await next(), await next(), await next(), await next()];
     expect([...turns].sort()).toEqual([world.max.id, world.max.id, world.mia.id, world.mia.id].sort());
     expect(turns[0]).not.toBe(turns[1]);
@@ -268,7 +268,7 @@ describe("assignment of a new lead", () => {
   test.each(["MANUAL", "PRIVATE"])("a lead of a project in the mode %s is unassigned", async (mode) => {
     const project = await inMode(`Mode ${mode}`, mode);
     const leadId = await newLead({ projectId: project.id });
-    expect((await look(leadId)).assignee).toBeNull();
+    expect((await read(leadId)).assignee).toBeNull();
     const seen = async (person: Person) =>
       (await person.get("query ($id: ID!) { lead(id: $id) { id } }", { id: leadId })).lead !== null;
     expect(await seen(world.max)).toBe(mode === "MANUAL");

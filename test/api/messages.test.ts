@@ -203,9 +203,9 @@ describe("messages in data", () => {
     const seen = new Set(english);
     for (const language of ["fr", "de", "es"]) {
       await speak(world.owen, language);
-      const said = await ask();
-      expect(said).toHaveLength(english.length);
-      for (const message of said) {
+      const translated = await ask();
+      expect(translated).toHaveLength(english.length);
+      for (const message of translated) {
         expect(seen).not.toContain(message);
         seen.add(message);
       }

@@ -155,8 +155,8 @@ test("each payload of a deletion has an existing type", async () => {
   expect(payloads.length).toBeGreaterThan(30);
   const names = new Set(schema.types.map(({ name }: any) => name));
   for (const { name, fields } of payloads) {
-    const told = fields.find((field: any) => field.name === "deletedType")?.description;
-    const [, type] = /^GraphQL type of the deleted record: (\w+)\.$/.exec(told ?? "") ?? [];
+    const description = fields.find((field: any) => field.name === "deletedType")?.description;
+    const [, type] = /^GraphQL type of the deleted record: (\w+)\.$/.exec(description ?? "") ?? [];
     expect([name, names.has(type)]).toEqual([name, true]);
   }
 });

@@ -14,7 +14,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { invite } from "../harness/deals.ts";
-import { ask, look, mutation, type Operation, outcomes, readMatrix, shortCodes } from "../harness/matrix.ts";
+import {
+  ask,
+  readById,
+  mutation,
+  type Operation,
+  outcomes,
+  readMatrix,
+  shortCodes,
+} from "../harness/matrix.ts";
 import { negotiate, type Table } from "../harness/negotiations.ts";
 import { cast, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 import { programOf } from "../harness/world.ts";
@@ -181,36 +189,40 @@ beforeAll(async () => {
     mutation("withdrawOffer", async () => ({ id: await kind.offer(side) }));
 
   operations = {
-    "negotiation, unassigned": look("negotiation", known.unassigned),
-    "negotiation of the seller": look("negotiation", known.sams),
-    "negotiation of the member, private": look("negotiation", known.maxs),
-    "negotiation of another member, private": look("negotiation", known.mias),
-    "negotiation of the buyer": look("negotiation", known.beas),
-    "floorPrice of the seller's": look("negotiation", known.sams, "floorPrice"),
-    "floorPrice of the buyer's": look("negotiation", known.beas, "floorPrice"),
-    "notes of the seller's": look("negotiation", known.sams, "notes"),
-    "notes of the buyer's": look("negotiation", known.beas, "notes"),
-    "cancellationReason of the seller's": look("negotiation", known.sams, "cancellationReason"),
-    "cancellationReason of the buyer's": look("negotiation", known.beas, "cancellationReason"),
-    "events of the seller's": look("negotiation", known.sams, "events { id }"),
-    "events of the buyer's": look("negotiation", known.beas, "events { id }"),
+    "negotiation, unassigned": readById("negotiation", known.unassigned),
+    "negotiation of the seller": readById("negotiation", known.sams),
+    "negotiation of the member, private": readById("negotiation", known.maxs),
+    "negotiation of another member, private": readById("negotiation", known.mias),
+    "negotiation of the buyer": readById("negotiation", known.beas),
+    "floorPrice of the seller's": readById("negotiation", known.sams, "floorPrice"),
+    "floorPrice of the buyer's": readById("negotiation", known.beas, "floorPrice"),
+    "notes of the seller's": readById("negotiation", known.sams, "notes"),
+    "notes of the buyer's": readById("negotiation", known.beas, "notes"),
+    "cancellationReason of the seller's": readById("negotiation", known.sams, "cancellationReason"),
+    "cancellationReason of the buyer's": readById("negotiation", known.beas, "cancellationReason"),
+    "events of the seller's": readById("negotiation", known.sams, "events { id }"),
+    "events of the buyer's": readById("negotiation", known.beas, "events { id }"),
     "events, of the seller's": ask(`query ($id: ID) { events(filter: { subjectId: $id }) { id } }`, {
       id: known.sams,
     }),
-    "events of the buyer's offer": look("offer", offers.beas, "events { id }"),
-    "project.negotiations": look("project", project.id, "negotiations(filter: { status: [ACTIVE] }) { id }"),
-    "project.offers": look("project", project.id, `offers(${list}) { id }`),
-    "unit.negotiations": look("unit", unit.id, "negotiations { id }"),
-    "lead.negotiations": look("lead", lead.id, "negotiations { id }"),
-    "buyer.negotiations": look("buyer", bought.buyerId, "negotiations { id }"),
-    "negotiation.offers": look("negotiation", known.beas, "offers { id }"),
+    "events of the buyer's offer": readById("offer", offers.beas, "events { id }"),
+    "project.negotiations": readById(
+      "project",
+      project.id,
+      "negotiations(filter: { status: [ACTIVE] }) { id }",
+    ),
+    "project.offers": readById("project", project.id, `offers(${list}) { id }`),
+    "unit.negotiations": readById("unit", unit.id, "negotiations { id }"),
+    "lead.negotiations": readById("lead", lead.id, "negotiations { id }"),
+    "buyer.negotiations": readById("buyer", bought.buyerId, "negotiations { id }"),
+    "negotiation.offers": readById("negotiation", known.beas, "offers { id }"),
     offers: ask(`{ offers(${list}) { id } }`),
     offersConnection: ask(`{ offersConnection(${list}) { totalCount nodes { id } } }`),
-    "offer, unassigned": look("offer", offers.unassigned),
-    "offer of the buyer": look("offer", offers.beas),
-    "bindingOffer of the buyer": look("bindingOffer", offers.beas),
-    "offerResponse, unassigned": look("offerResponse", answered),
-    "offerResponse of the buyer": look("offerResponse", answeredBeas),
+    "offer, unassigned": readById("offer", offers.unassigned),
+    "offer of the buyer": readById("offer", offers.beas),
+    "bindingOffer of the buyer": readById("bindingOffer", offers.beas),
+    "offerResponse, unassigned": readById("offerResponse", answered),
+    "offerResponse of the buyer": readById("offerResponse", answeredBeas),
     "createNegotiation, unassigned lead": create(unassigned),
     "createNegotiation, lead of the seller": create(sams),
     "createNegotiation, of another, private": create(mias),

@@ -290,7 +290,7 @@ describe("reservations", () => {
     const id = await table.create("createReservation", { unitId, leadId, acceptedTerms: true, ...input });
     return { unitId, leadId, id };
   };
-  const look = (id: string) =>
+  const read = (id: string) =>
     table.read("reservation", id, "status price listPriceSnapshot expiresAt negotiation { id status }");
   const claimed = async (unitId: string) =>
     (
@@ -310,12 +310,12 @@ describe("reservations", () => {
     const offer = await table.offer(negotiation, "BUYER", 390_000, {
       expiresAt: new Date(Date.now() + 20 * 3_600_000).toISOString(),
     });
-    expect(await look(id)).toMatchObject({ expiresAt: null, negotiation: { id: negotiation } });
+    expect(await read(id)).toMatchObject({ expiresAt: null, negotiation: { id: negotiation } });
     await passTime(world.owner, "15 hours");
-    expect(await look(id)).toMatchObject({ status: "PENDING", expiresAt: null });
+    expect(await read(id)).toMatchObject({ status: "PENDING", expiresAt: null });
     expect(await table.read("lead", leadId, "status")).toEqual({ status: "RESERVED" });
     await table.answer(offer, "REJECT");
-    const { expiresAt } = await look(id);
+    const { expiresAt } = await read(id);
     expect((Date.parse(expiresAt) - Date.now()) / 3_600_000).toBeCloseTo(10, 1);
     expect(await claimed(unitId)).toEqual([
       { kind: "RESERVATION", subject_type: "reservation", expires_at: new Date(expiresAt) },
@@ -335,12 +335,12 @@ describe("reservations", () => {
     const negotiation = await table.negotiation({ unitId, leadId, offerExpirationHours: 5 });
     await table.offer(negotiation, "BUYER", 390_000);
     await passTime(world.owner, "14 hours");
-    const { status, expiresAt } = await look(id);
+    const { status, expiresAt } = await read(id);
     expect(status).toBe("PENDING");
     expect((Date.parse(expiresAt) - Date.now()) / 3_600_000).toBeCloseTo(1, 1);
     // The same negotiation and another one, at 15 hours and later.
     await passTime(world.owner, "2 hours");
-    expect(await look(id)).toMatchObject({ status: "EXPIRED", negotiation: { status: "EXPIRED" } });
+    expect(await read(id)).toMatchObject({ status: "EXPIRED", negotiation: { status: "EXPIRED" } });
     expect(await table.read("unit", unitId, "status")).toEqual({ status: "AVAILABLE" });
   });
 
@@ -349,7 +349,7 @@ describe("reservations", () => {
     await passTime(world.owner, "8 hours");
     const negotiation = await table.negotiation({ unitId, leadId });
     await table.answer(await table.offer(negotiation, "SELLER", 385_000.25), "ACCEPT");
-    const { expiresAt, ...reservation } = await look(id);
+    const { expiresAt, ...reservation } = await read(id);
     expect(reservation).toEqual({
       status: "PENDING",
       price: "385000.25",

@@ -135,24 +135,24 @@ test("only owners can request it, signed in and with their password, if nothing 
 
 test("can be previewed, requested and cancelled; all owners are notified, and members see the date", async () => {
   const { owen, mia, harbour, owner, max } = world;
-  const told = (await request(owen, { dryRun: true })).requestOrganizationDeletion;
-  expect(told.expected).toEqual(
+  const preview = (await request(owen, { dryRun: true })).requestOrganizationDeletion;
+  expect(preview.expected).toEqual(
     expect.arrayContaining([
       { record: "leads", count: 5 },
       { record: "projects", count: 3 },
       { record: "projectDocuments", count: 1 },
     ]),
   );
-  expect(told.kept.map(({ record }: { record: string }) => record)).toEqual([
+  expect(preview.kept.map(({ record }: { record: string }) => record)).toEqual([
     "buyerDocuments",
     "buyers",
     "projects",
   ]);
   expect((await owen.get(listing)).organizationDeletions).toEqual([]);
 
-  const { requestOrganizationDeletion: asked } = await request(owen, { reason: "We close." });
-  expect(asked).toMatchObject({ status: "SCHEDULED", reason: "We close.", requestedBy: { id: owen.id } });
-  expect(Date.parse(asked.finalAt) - Date.now()).toBeGreaterThan(29.9 * 86_400_000);
+  const { requestOrganizationDeletion: requested } = await request(owen, { reason: "We close." });
+  expect(requested).toMatchObject({ status: "SCHEDULED", reason: "We close.", requestedBy: { id: owen.id } });
+  expect(Date.parse(requested.finalAt) - Date.now()).toBeGreaterThan(29.9 * 86_400_000);
   expect(await owen.refused(requesting, { input: { organizationId: harbour.id, password } })).toMatchObject({
     code: "CONFLICT",
   });
@@ -160,8 +160,8 @@ test("can be previewed, requested and cancelled; all owners are notified, and me
   expect(await remind()).toEqual([]);
   const reading = "query ($id: ID!) { organization(id: $id) { deletionAt deletions { id } } }";
   const seen = async (person: Person) => (await person.sees(reading, { id: harbour.id })).organization;
-  expect(await seen(owen)).toEqual({ deletionAt: asked.finalAt, deletions: [{ id: asked.id }] });
-  expect(await seen(mia)).toEqual({ deletionAt: asked.finalAt, deletions: null });
+  expect(await seen(owen)).toEqual({ deletionAt: requested.finalAt, deletions: [{ id: requested.id }] });
+  expect(await seen(mia)).toEqual({ deletionAt: requested.finalAt, deletions: null });
   expect((await seen(world.sam))?.deletionAt ?? null).toBeNull();
   const { owner: asker, ...rest } = cast(world);
   expect((await asker!.get(listing)).organizationDeletions).toHaveLength(1);

@@ -60,10 +60,10 @@ async function download(address: string): Promise<Buffer> {
 /** Requests the archive and returns its contents. */
 async function archive(person: Person, rest: Record<string, unknown> = {}) {
   const input = { organizationId: world.harbour.id, ...rest };
-  const { exportOrganization: asked } = await person.get(exporting, { input });
+  const { exportOrganization: requested } = await person.get(exporting, { input });
   const log = await runJobs(world.database.ownerUrl, outbox.provider, store);
   expect(log.filter((line) => /^(error|warn)/i.test(line))).toEqual([]);
-  const { export: found } = await person.get(reading, { id: asked.id });
+  const { export: found } = await person.get(reading, { id: requested.id });
   expect(found).toMatchObject({ status: "COMPLETED", error: null, progress: 1 });
   const entries = readZip(await download(found.url));
   const records = (name: string): any[] =>
@@ -71,7 +71,13 @@ async function archive(person: Person, rest: Record<string, unknown> = {}) {
       .split("\n")
       .slice(0, -1)
       .map((line) => JSON.parse(line));
-  return { asked, found, entries, records, manifest: JSON.parse(entries.get("manifest.json")!.toString()) };
+  return {
+    requested,
+    found,
+    entries,
+    records,
+    manifest: JSON.parse(entries.get("manifest.json")!.toString()),
+  };
 }
 
 test("requires an owner, or a token with the permission", async () => {
@@ -107,8 +113,8 @@ test("requires an owner, or a token with the permission", async () => {
 
 test("contains all data of the organization and its files, and nothing of others", async () => {
   const { owen, harbour, owner, max } = world;
-  const { asked, found, entries, records, manifest } = await archive(owen);
-  expect(asked).toMatchObject({
+  const { requested, found, entries, records, manifest } = await archive(owen);
+  expect(requested).toMatchObject({
     subject: "ORGANIZATION",
     format: "ZIP",
     filename: expect.stringMatching(/\.zip$/),
@@ -152,7 +158,7 @@ test("contains all data of the organization and its files, and nothing of others
   // It contains no secrets.
   expect(all.match(/"\w*(password|sha256|sealed|secret)\w*"(?=:)|argon2/gi)).toBeNull();
   for (const person of [world.ada, max, world.olga, world.anonymous])
-    expect((await person.sees(reading, { id: asked.id })).export?.url ?? null).toBeNull();
+    expect((await person.sees(reading, { id: requested.id })).export?.url ?? null).toBeNull();
 });
 
 test("is limited to what the token may see, and optionally without files; a lost permission invalidates the URL", async () => {
@@ -162,7 +168,7 @@ test("is limited to what the token may see, and optionally without files; a lost
   expect(records("leads")).toEqual([]);
   expect(records("organizationUserConnections").length).toBeGreaterThan(0);
   expect(manifest.files).toBe(0);
-  const { asked, entries } = await archive(owen, { files: false });
+  const { requested, entries } = await archive(owen, { files: false });
   expect([...entries.keys()].filter((name) => name.startsWith("files/"))).toEqual([]);
   await owner.query(
     "update app_public.organization_user_connections set role = 'OWNER' where user_id = $1 and organization_id = $2",
@@ -172,15 +178,17 @@ test("is limited to what the token may see, and optionally without files; a lost
     "update app_public.organization_user_connections set role = 'MEMBER' where user_id = $1 and organization_id = $2",
     [owen.id, harbour.id],
   );
-  expect((await owen.get(reading, { id: asked.id })).export.url).toBeNull();
+  expect((await owen.get(reading, { id: requested.id })).export.url).toBeNull();
 });
 
 test("an export that is too large refers to the operator's command", async () => {
   const { max, harbour, database } = world;
-  const { exportOrganization: asked } = await max.get(exporting, { input: { organizationId: harbour.id } });
+  const { exportOrganization: requested } = await max.get(exporting, {
+    input: { organizationId: harbour.id },
+  });
   const small: FileStore = { ...store, put: () => Promise.reject(tooLarge(2_000_000_000)) };
   await runJobs(database.ownerUrl, outbox.provider, small);
-  expect((await max.get(reading, { id: asked.id })).export).toMatchObject({
+  expect((await max.get(reading, { id: requested.id })).export).toMatchObject({
     status: "FAILED",
     url: null,
     error: `The archive would be over 2 GB. Have one without files, or ask whoever runs the service to write one of any size: npm run organizations -- export ${harbour.slug} --to ${harbour.slug}.zip`,

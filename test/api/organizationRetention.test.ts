@@ -136,16 +136,16 @@ test("deletes ended executions with their step runs and text messages, and keeps
     await createIn(owen)("createLead", { projectId: world.project.id, name: "Sid", phone: "+14165550123" }),
     await createIn(owen)("createLead", { projectId: world.project.id, name: "Sue", phone: "+14165550124" }),
   ];
-  const told = await createWorkflow(world, [
+  const textWorkflow = await createWorkflow(world, [
     { type: "SEND_SMS", config: { body: "Hello {{ lead.name }}" }, onError: "FAIL" },
   ]);
   const waiting = await createWorkflow(world, [
     { type: "SEND_SMS", config: { body: "Later, {{ lead.name }}" }, waitSeconds: 3600 },
   ]);
   const [old, aged, fresh] = [
-    await start(owen, told, lead),
-    await start(owen, told, world.leads.open.id),
-    await start(owen, told, other),
+    await start(owen, textWorkflow, lead),
+    await start(owen, textWorkflow, world.leads.open.id),
+    await start(owen, textWorkflow, other),
   ];
   const going = await start(owen, waiting, lead);
   const workflows = await runWorkflows(world);

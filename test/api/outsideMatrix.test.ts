@@ -31,7 +31,7 @@ import {
 } from "graphql";
 import type { Person } from "../harness/api.ts";
 import { everyField, shown } from "../harness/fields.ts";
-import { ask, look, type Operation, outcome, outcomes, readMatrix, type Row } from "../harness/matrix.ts";
+import { ask, readById, type Operation, outcome, outcomes, readMatrix, type Row } from "../harness/matrix.ts";
 import { representative } from "../harness/payments.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
 import { digest } from "../harness/expectUnchanged.ts";
@@ -311,18 +311,18 @@ function readers(): Record<string, Operation> {
     "search, the other's purchase": found("Ben Buyer"),
     "search, a public project": found("Public Park"),
     "search, the project": found("Harbour View"),
-    "Project.charges": look("project", project.id, "charges { id }"),
-    "Buyer.charges": look("buyer", purchase, "charges { id }"),
-    "Reservation.charges": look("reservation", reservation, "charges { id }"),
-    "Deposit.charge": look("deposit", deposit, "charge { id }"),
-    "Lead.generations": look("lead", leads.sams.id, "generations { id }"),
-    "User.cards of the buyer": look("user", bea.id!, "cards { id }"),
-    "User.integrations of the member": look("user", max.id!, "integrations { id }"),
+    "Project.charges": readById("project", project.id, "charges { id }"),
+    "Buyer.charges": readById("buyer", purchase, "charges { id }"),
+    "Reservation.charges": readById("reservation", reservation, "charges { id }"),
+    "Deposit.charge": readById("deposit", deposit, "charge { id }"),
+    "Lead.generations": readById("lead", leads.sams.id, "generations { id }"),
+    "User.cards of the buyer": readById("user", bea.id!, "cards { id }"),
+    "User.integrations of the member": readById("user", max.id!, "integrations { id }"),
   };
   for (const member of ["paymentsStatus", "paymentsRequirements"])
-    tried[`Organization.${member}`] = look("organization", harbour.id, member);
+    tried[`Organization.${member}`] = readById("organization", harbour.id, member);
   for (const list of ["paymentsRepresentatives", "integrations", "customReports", "customExports", "exports"])
-    tried[`Organization.${list}`] = look("organization", harbour.id, `${list} { id }`);
+    tried[`Organization.${list}`] = readById("organization", harbour.id, `${list} { id }`);
   return tried;
 }
 
@@ -330,7 +330,7 @@ describe("visibility", () => {
   test("records by id", async () => {
     const found: Row[] = [];
     for (const [operation, { finder, id }] of Object.entries(world.records))
-      found.push({ operation, expected: await outcomes(world.people, look(finder, id)) });
+      found.push({ operation, expected: await outcomes(world.people, readById(finder, id)) });
     expect(byName(found)).toEqual(byName(perWord(records)));
   });
 
@@ -439,10 +439,10 @@ describe("figures", () => {
           }
         for (let from = 0; from < groups.length; from += 25) {
           const some = groups.slice(from, from + 25);
-          const asked = some.map(
+          const requests = some.map(
             (by) => `${by}: groupedAggregates(groupBy: [${by}]) { keys distinctCount { id } }`,
           );
-          const grouped = (await person.get(`{ list: ${operation} { ${asked.join(" ")} } }`)).list;
+          const grouped = (await person.get(`{ list: ${operation} { ${requests.join(" ")} } }`)).list;
           for (const by of some) {
             const sum = grouped[by].reduce(
               (all: number, group: any) => all + Number(group.distinctCount.id),
@@ -462,10 +462,10 @@ describe("figures", () => {
     }
     expect(wrong).toEqual([]);
     // A connection that is empty for everybody is not in the table.
-    const told = new Set(feeds.map((row) => row.operation));
+    const listed = new Set(feeds.map((row) => row.operation));
     const filled = counted.filter(
       ({ operation, expected }) =>
-        told.has(operation) || Object.values(expected).some((cell) => cell !== "none"),
+        listed.has(operation) || Object.values(expected).some((cell) => cell !== "none"),
     );
     expect(byName(filled)).toEqual(byName(feeds));
   });
@@ -713,7 +713,7 @@ describe("operations", () => {
    * The number of requests that change something at the processor, and of requests to the URL of the
    * integration.
    */
-  const asked = () =>
+  const requests = () =>
     [...world.calls].reduce(
       (sum, [method, count]) => (/^(read|events)/.test(method) ? sum : sum + count),
       world.receiver.messages.length,
@@ -731,7 +731,7 @@ describe("operations", () => {
   test.each(operations)("$operation", async ({ operation, expected }) => {
     const document = mutationOf(/^\w+/.exec(operation)![0], "{ __typename }");
     const found: Record<string, string> = {};
-    const state = async () => [asked(), await digest(world, ofArea)];
+    const state = async () => [requests(), await digest(world, ofArea)];
     // A state that is reused until somebody changes it.
     let before: unknown[] | null = null;
     for (const [who, person] of Object.entries(world.people)) {
@@ -781,7 +781,7 @@ describe("operations", () => {
       );
       const answer = input
         ? await person.ask(mutationOf(/^\w+/.exec(operation)![0], "{ __typename }"), { input })
-        : await (reading[operation] ?? look(record!.finder, record!.id))(person);
+        : await (reading[operation] ?? readById(record!.finder, record!.id))(person);
       await world.owner.query(
         "insert into app_private.role_permissions (role, permission, reach) values ($1, $2, $3)",
         [...away, rows[0].reach],
@@ -800,11 +800,11 @@ test("the tables contain every operation, query and field of the area", () => {
       .map((field) => field.name);
   const firstWord = ({ operation }: Row) => /^[\w.]+/.exec(operation)![0];
   expect(ofArea("Mutation").sort()).toEqual([...new Set(operations.map(firstWord))].sort());
-  const asked = [
+  const requests = [
     ...Object.values(world.records).map(({ finder }) => finder),
     ...[...reads, ...feeds].map(firstWord),
   ];
-  expect(ofArea("Query").filter((name) => !asked.includes(name))).toEqual([]);
+  expect(ofArea("Query").filter((name) => !requests.includes(name))).toEqual([]);
   // Records of the area are compared field by field.
   const members = Object.values(schema.getTypeMap())
     .filter(

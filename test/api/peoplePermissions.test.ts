@@ -14,7 +14,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import {
-  look,
+  readById,
   mutation,
   type Operation,
   outcome,
@@ -196,7 +196,7 @@ describe.each(kinds)("$type", (kind) => {
   test.each(rows)("$operation", async ({ verb, deal, expected }) => {
     const shown = verb === "read" || verb === "update" ? await make(deal) : "";
     const tried: Record<string, Operation> = {
-      read: look(query, shown),
+      read: readById(query, shown),
       create: mutation(`create${type}`, () => ({ ...deals[deal], ...input() })),
       update: mutation(`update${type}`, { id: shown, ...update }),
       delete: mutation(`delete${type}`, async () => ({ id: await draft(deal) })),

@@ -101,7 +101,7 @@ const refuseNew = (input: Record<string, unknown>, by: Person = world.owen) =>
     `mutation ($input: CreatePersonalizationInput!) { createPersonalization(input: $input) { id } }`,
     { input },
   );
-const look = async (id: string, by: Person = world.owen) =>
+const read = async (id: string, by: Person = world.owen) =>
   (
     await by.sees(
       `query ($id: ID!) { personalization(id: $id) { ${sums} currency version
@@ -126,22 +126,22 @@ describe("total price", () => {
       ],
     });
     // 3333.33 + 499.975 → 499.98 + 0.035 → 0.04
-    expect(await look(id)).toMatchObject({ currency: "CAD", selectionsTotal: "3833.35", total: "3833.35" });
+    expect(await read(id)).toMatchObject({ currency: "CAD", selectionsTotal: "3833.35", total: "3833.35" });
     await discount(id, "12.5"); // 479.16875 → 479.17
     await discount(id, "10", { appliesTo: "CATEGORY", categoryId: kitchen, maxAmount: "100" });
     await discount(id, "0.1", { appliesTo: "PURCHASE_PRICE" }); // 400.0001 → 400.00
-    expect(await look(id)).toMatchObject({ discountsTotal: "979.17", total: "2854.18" });
+    expect(await read(id)).toMatchObject({ discountsTotal: "979.17", total: "2854.18" });
     await credit(id, "2854.17");
-    expect(await look(id)).toMatchObject({ creditsTotal: "2854.17", total: "0.01" });
+    expect(await read(id)).toMatchObject({ creditsTotal: "2854.17", total: "0.01" });
     await credit(id, "5000");
-    expect(await look(id)).toMatchObject({ creditsTotal: "7854.17", total: "0.00" });
+    expect(await read(id)).toMatchObject({ creditsTotal: "7854.17", total: "0.00" });
   });
 
   test("a discount can refer to the price of the purchase, if there is one", async () => {
     const unitId = await unit();
     const id = await begin({ unitId, buyerId: await purchase(unitId), selections: selections("Mosaic") });
     await discount(id, "0.1", { appliesTo: "PURCHASE_PRICE" }); // 390.00005 → 390.00
-    expect(await look(id)).toMatchObject({ discountsTotal: "390.00", total: "610.01" });
+    expect(await read(id)).toMatchObject({ discountsTotal: "390.00", total: "610.01" });
   });
 
   test("current prices apply until it is approved", async () => {
@@ -158,21 +158,21 @@ describe("total price", () => {
         { id: optionId, price: value },
       );
     await price("200");
-    expect(await look(id)).toMatchObject({ selectionsTotal: "400.00", total: "200.00" });
+    expect(await read(id)).toMatchObject({ selectionsTotal: "400.00", total: "200.00" });
     await change({ id, status: "SUBMITTED" });
     await change({ id, status: "APPROVED" });
     await price("900");
-    expect(await look(id)).toMatchObject({
+    expect(await read(id)).toMatchObject({
       selectionsTotal: "400.00",
       discountsTotal: "200.00",
       selections: [{ unitPrice: "200.00", total: "400.00", locked: false }],
     });
     await discount(id, "10"); // approved at once, so of the approved price
-    expect(await look(id)).toMatchObject({ discountsTotal: "240.00", total: "160.00" });
+    expect(await read(id)).toMatchObject({ discountsTotal: "240.00", total: "160.00" });
     await change({ id, status: "SIGNED" });
     for (const refused of [credit(id, "1"), discount(id, "1")])
       await expect(refused).rejects.toThrow(/CONFLICT/);
-    expect((await look(id)).selections[0].locked).toBe(true);
+    expect((await read(id)).selections[0].locked).toBe(true);
   });
 });
 
@@ -181,13 +181,13 @@ describe("choosing", () => {
     const id = await begin({ unitId: await unit(), selections: selections("Quartz", "Mosaic") });
     await change({ id, selections: [...selections("Marble"), { optionId: options.Pendant, quantity: "3" }] });
     expect(
-      (await look(id)).selections.map((s: any) => [s.element.title, s.option.title, s.quantity]),
+      (await read(id)).selections.map((s: any) => [s.element.title, s.option.title, s.quantity]),
     ).toEqual([
       ["Counter", "Marble", "1.00"],
       ["Lights", "Pendant", "3.00"],
     ]);
     await change({ id, selections: [] });
-    expect((await look(id)).selections).toEqual([]);
+    expect((await read(id)).selections).toEqual([]);
   });
 
   test("unavailable options are refused, and nothing changes", async () => {
@@ -216,7 +216,7 @@ describe("choosing", () => {
       for (const [given, code] of cases)
         expect([given, (await refuse({ id, selections: given })).code]).toEqual([given, code]);
     });
-    expect((await look(id)).selections).toHaveLength(1);
+    expect((await read(id)).selections).toHaveLength(1);
   });
 
   test("options whose construction has begun cannot be changed", async () => {
@@ -226,8 +226,8 @@ describe("choosing", () => {
       `mutation ($id: ID!) { updateUnit(input: { id: $id, constructionStatus: INTERIOR_FINISHES }) { id } }`,
       { id: unitId },
     );
-    expect((await look(id)).selections.map((s: any) => s.locked)).toEqual([true, false]);
-    expect((await look(id)).warnings).toEqual([
+    expect((await read(id)).selections.map((s: any) => s.locked)).toEqual([true, false]);
+    expect((await read(id)).warnings).toEqual([
       expect.stringContaining(
         '"Counter" can no longer be changed: construction has reached INTERIOR_FINISHES.',
       ),
@@ -251,7 +251,7 @@ describe("choosing", () => {
       selections: selections("Mosaic", "Strip"),
     });
     await requiring("Counter", async () =>
-      expect((await look(id)).warnings).toEqual(
+      expect((await read(id)).warnings).toEqual(
         [
           '"Mosaic" and "Strip" do not go together.',
           'Nothing is chosen for "Counter", which is required.',
@@ -263,7 +263,7 @@ describe("choosing", () => {
 
   test("an expected version also applies to the options", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Quartz") });
-    const { version } = await look(id);
+    const { version } = await read(id);
     const answers = await Promise.all(
       ["Marble", "Mosaic"].map((name) =>
         world.owen.ask(
@@ -276,7 +276,7 @@ describe("choosing", () => {
       "VERSION_MISMATCH",
       undefined,
     ]);
-    expect((await look(id)).selections).toHaveLength(1);
+    expect((await read(id)).selections).toHaveLength(1);
   });
 });
 
@@ -362,12 +362,12 @@ describe("steps", () => {
         field: "selections",
         elementIds: [elements.Counter],
       });
-      expect(await look(id)).toMatchObject({ status: "DRAFT" });
+      expect(await read(id)).toMatchObject({ status: "DRAFT" });
       await change({ id, selections: selections("Mosaic", "Quartz") });
       await change({ id, status: "SUBMITTED" });
       await change({ id, status: "APPROVED" });
       const later = await begin({ unitId, selections: selections("Pendant") });
-      expect((await look(later)).warnings).toEqual([]);
+      expect((await read(later)).warnings).toEqual([]);
       await change({ id: later, status: "SUBMITTED" });
       const built = await unit({ constructionStatus: "INTERIOR_FINISHES" });
       const tooLate = await begin({ unitId: built, selections: selections("Mosaic") });
@@ -387,7 +387,7 @@ describe("steps", () => {
     await change({ id: lights, status: "APPROVED" });
     const second = await approve("Marble");
     await change({ id: second, status: "APPROVED" });
-    expect([(await look(first)).status, (await look(lights)).status]).toEqual(["SUPERSEDED", "APPROVED"]);
+    expect([(await read(first)).status, (await read(lights)).status]).toEqual(["SUPERSEDED", "APPROVED"]);
     await change({ id: second, status: "SIGNED" });
     const third = await approve("Quartz");
     expect(await refuse({ id: third, status: "APPROVED" })).toMatchObject({
@@ -404,7 +404,7 @@ describe("steps", () => {
     expect((await world.owen.refused(remove, { id })).code).toBe("CONFLICT");
     const draft = await begin({ unitId: await unit() });
     expect((await world.owen.get(remove, { id: draft })).deletePersonalization.deleted).toBe(true);
-    expect(await look(draft)).toBeNull();
+    expect(await read(draft)).toBeNull();
   });
 });
 
@@ -450,7 +450,7 @@ describe("credits and discounts", () => {
         id: used,
       },
     );
-    expect([await count(), (await look(id)).total]).toEqual([0, "1000.01"]);
+    expect([await count(), (await read(id)).total]).toEqual([0, "1000.01"]);
     await credit(other, "500", { promotionId });
   });
 });
@@ -477,7 +477,7 @@ describe("permissions", () => {
       expect((await person.refused(write, { input: { unitId } })).code).toMatch(/FORBIDDEN|UNAUTHENTICATED/);
     const id = await begin({ unitId, leadId: lead.id, selections: selections("Mosaic") });
     for (const person of [world.olga, bo, world.anonymous, world.sam, world.bob]) {
-      expect(await look(id, person)).toBeNull();
+      expect(await read(id, person)).toBeNull();
       expect((await refuse({ id, notes: "x" }, person)).code).toMatch(/NOT_FOUND|UNAUTHENTICATED/);
     }
   });
@@ -510,8 +510,8 @@ describe("permissions", () => {
     expect(await refuse({ id, status: "SIGNED" }, bo)).toMatchObject({ code: "FORBIDDEN" });
     expect((await refuseNew({ unitId: theirs, buyerId: otherBuyer }, bo)).code).toBe("NOT_FOUND");
     const other = await begin({ unitId: theirs, buyerId: otherBuyer, selections: selections("Mosaic") });
-    expect(await look(other, bo)).toBeNull();
-    expect((await look(other, world.olga)).total).toBe("1000.01");
+    expect(await read(other, bo)).toBeNull();
+    expect((await read(other, world.olga)).total).toBe("1000.01");
   });
 
   test("a read-only token cannot select options, not even in SQL", async () => {
@@ -519,7 +519,7 @@ describe("permissions", () => {
     const reader = await programOf(world, world.owen, {
       scopes: ["sale.read", "inventory.read", "project.read"],
     });
-    expect(await look(id, reader)).toMatchObject({ total: "1000.01" });
+    expect(await read(id, reader)).toMatchObject({ total: "1000.01" });
     expect(await refuse({ id, selections: [] }, reader)).toMatchObject({ code: "FORBIDDEN" });
     const client = await world.owner.connect();
     try {

@@ -76,7 +76,7 @@ const reserve = (input: Record<string, unknown> = {}, person = owen): Promise<Re
   );
 const change = (id: string, input: Record<string, unknown>, person = owen) =>
   run(person, "updateReservation", { id, ...input }, "{ id status }");
-const look = async (id: string, person = owen): Promise<Reservation> =>
+const read = async (id: string, person = owen): Promise<Reservation> =>
   (
     await person.get(
       `query ($id: ID!) { reservation(id: $id) { id fee deposits { ${members} } feeDeposit { ${members} } } }`,
@@ -126,7 +126,7 @@ describe("amounts due", () => {
     ]);
     expect(reservation.feeDeposit.id).toBe(reservation.deposits[0]!.id);
     await change(reservation.id, { transactionId: "wire 18" });
-    expect((await look(reservation.id)).feeDeposit.reference).toBe("wire 18");
+    expect((await read(reservation.id)).feeDeposit.reference).toBe("wire 18");
     expect(
       (
         await owen.refused(mutationOf("createDeposit"), {
@@ -180,7 +180,7 @@ describe("amounts due", () => {
       status: "CANCELLED",
       falloutReasonId: falloutReasons[0].id,
     });
-    expect(statuses(await look(id))).toEqual(["PAID", "CANCELLED"]);
+    expect(statuses(await read(id))).toEqual(["PAID", "CANCELLED"]);
   });
 
   test.each([
@@ -203,8 +203,8 @@ describe("amounts due", () => {
       const { charge } = await pay(owen, { depositId: paid.feeDeposit.id, amount: "500.00" });
       await end(paid.id);
       await end(unpaid.id);
-      expect(statuses(await look(paid.id))).toEqual(["PAID", "CANCELLED"]);
-      expect(statuses(await look(unpaid.id))).toEqual(["CANCELLED", "CANCELLED"]);
+      expect(statuses(await read(paid.id))).toEqual(["PAID", "CANCELLED"]);
+      expect(statuses(await read(unpaid.id))).toEqual(["CANCELLED", "CANCELLED"]);
       const card = await cardOf(owen);
       expect(
         await owen.refused(mutationOf("createPaymentIntent"), {
@@ -212,7 +212,7 @@ describe("amounts due", () => {
         }),
       ).toMatchObject({ code: "CONFLICT", field: "depositId" });
       await run(owen, "refundProcessorCharge", { chargeId: charge.id });
-      expect((await look(paid.id)).feeDeposit).toMatchObject({
+      expect((await read(paid.id)).feeDeposit).toMatchObject({
         status: "REFUNDED",
         amountRefunded: "500.00",
       });
@@ -250,7 +250,7 @@ describe("amounts due", () => {
       "Key deposit",
       "At signing",
     ]);
-    expect((await look(reservation.id)).feeDeposit).toMatchObject({
+    expect((await read(reservation.id)).feeDeposit).toMatchObject({
       status: "PAID",
       buyer: { id: purchase },
     });
@@ -299,7 +299,7 @@ describe("by card", () => {
       status: "SUCCEEDED",
       charge: { status: "SUCCEEDED", deposit: { id: depositId }, reservation: { id: reservation.id } },
     });
-    const paid = await look(reservation.id, world.bea);
+    const paid = await read(reservation.id, world.bea);
     expect(paid.feeDeposit).toMatchObject({ status: "PAID", amountPaid: amount, method: "CARD" });
     // A buyer cannot record payments.
     expect(
@@ -311,12 +311,12 @@ describe("by card", () => {
   test("a payment of the reservation pays its fee", async () => {
     const reservation = await reserve({ unitId: await unit(), leadId: await lead() });
     await pay(owen, { reservationId: reservation.id, amount: "200.00" });
-    expect((await look(reservation.id)).feeDeposit).toMatchObject({
+    expect((await read(reservation.id)).feeDeposit).toMatchObject({
       status: "PARTIALLY_PAID",
       amountPaid: "200.00",
     });
     await pay(owen, { reservationId: reservation.id, amount: "300.00" });
-    expect((await look(reservation.id)).feeDeposit).toMatchObject({ status: "PAID", amountPaid: "500.00" });
+    expect((await read(reservation.id)).feeDeposit).toMatchObject({ status: "PAID", amountPaid: "500.00" });
   });
 
   test("a payment that arrives after the reservation has ended is refunded", async () => {
@@ -339,7 +339,7 @@ describe("by card", () => {
     expect(answer.status).toBe(200);
     await world.settle();
     await world.settle();
-    expect((await look(reservation.id)).feeDeposit).toMatchObject({
+    expect((await read(reservation.id)).feeDeposit).toMatchObject({
       status: "CANCELLED",
       amountPaid: "0.00",
     });

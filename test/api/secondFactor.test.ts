@@ -24,7 +24,7 @@ const loginError = async (person: Person, code?: string, secret?: string) =>
 const required = { code: "UNAUTHENTICATED", reason: "SECOND_FACTOR_REQUIRED", field: "secondFactorCode" };
 const wrong = { code: "UNAUTHENTICATED", reason: "SECOND_FACTOR_WRONG", field: "secondFactorCode" };
 const works = async (person: Person) => (await person.ask("{ viewer { id } }")).status === 200;
-const told = async (person: Person) =>
+const notices = async (person: Person) =>
   (
     await world.owner.query<{ change: string }>(
       "select payload ->> 'change' as change from graphile_worker._private_jobs where payload ->> 'user_id' = $1 and payload ->> 'change' is not null order by id",
@@ -74,7 +74,7 @@ test("an app is enrolled by its first code; from then on the password alone is n
   expect([await works(person), await works(other), await works(program)]).toEqual([true, false, true]);
   expect(await loginError(person)).toMatchObject(required);
   expect(await loginError(person, "not a code")).toMatchObject(wrong);
-  expect(await told(person)).toContain("SECOND_FACTOR_ENABLED");
+  expect(await notices(person)).toContain("SECOND_FACTOR_ENABLED");
   // The confirming code is used up; the next one can sign in once.
   expect(await loginError(person, code)).toMatchObject(wrong);
   expect((await login(person, `${next.slice(0, 3)} ${next.slice(3)}`)).data.login.user.email).toBe(
@@ -169,7 +169,7 @@ test("a recovery code replaces the app, once, in any spelling", async () => {
   expect(await loginError(person, first)).toMatchObject(wrong);
   const typed = ` ${second.toUpperCase().replaceAll("-", " ").replaceAll("0", "O").replaceAll("1", "l")} `;
   expect(await loginError(person, typed)).toBeUndefined();
-  expect((await told(person)).filter((change) => change === "RECOVERY_CODE_USED")).toHaveLength(2);
+  expect((await notices(person)).filter((change) => change === "RECOVERY_CODE_USED")).toHaveLength(2);
   expect((await person.get("{ viewer { secondFactor { recoveryCodesLeft } } }")).viewer.secondFactor).toEqual(
     {
       recoveryCodesLeft: 8,
@@ -199,7 +199,7 @@ test("without the password, the second factor is not revealed, and no attempt is
   const app = await enrolled(world, person);
   await world.owner.query("truncate app_private.limit_uses");
   const plain = await world.signUp("Pit Plain");
-  const asked = async (who: Person) => {
+  const responseTo = async (who: Person) => {
     const { result, texts } = await world.statements(() =>
       login(who, codeOf(app.secret), "a wrong password"),
     );
@@ -208,8 +208,8 @@ test("without the password, the second factor is not revealed, and no attempt is
       errors: result.errors!.map(({ message, extensions }) => [message, { ...extensions, requestId: "" }]),
     };
   };
-  expect(await asked(person)).toEqual(await asked(plain));
-  await asked(person);
+  expect(await responseTo(person)).toEqual(await responseTo(plain));
+  await responseTo(person);
   const { rows } = await world.owner.query(
     "select 1 from app_private.limit_uses where key like 'second_factor.hour %'",
   );
@@ -244,7 +244,7 @@ test("ten wrong codes an hour, also in parallel, lock the factor, and the user i
     code: "RATE_LIMITED",
     retryAfterSeconds: expect.any(Number),
   });
-  expect((await told(person)).filter((change) => change === "SECOND_FACTOR_GUESSED")).toHaveLength(1);
+  expect((await notices(person)).filter((change) => change === "SECOND_FACTOR_GUESSED")).toHaveLength(1);
   // The lock does not apply to resetting the password by mail.
   const { rows } = await world.owner.query("select code from app_private.issue_user_otp($1)", [person.id]);
   const reset = await world.anonymous.ask(mutationOf("resetPassword", "{ email }"), {
@@ -300,7 +300,9 @@ test("a session with the password cannot change anything without a code", async 
       })
     ).disableSecondFactor,
   ).toEqual({ secondFactor: null });
-  expect(await told(person)).toEqual(expect.arrayContaining(["SECOND_FACTOR_DISABLED", "PASSWORD_CHANGED"]));
+  expect(await notices(person)).toEqual(
+    expect.arrayContaining(["SECOND_FACTOR_DISABLED", "PASSWORD_CHANGED"]),
+  );
   expect(await loginError(person, undefined, "whatever the thief likes")).toBeUndefined();
 });
 

@@ -65,7 +65,7 @@ const reserving = `{ id number status isSelfService expiresAt expiration price l
 const hold = (person: Person, unitId: string) => run(person, "createUnitHold", { unitId }, holding);
 const reserve = (person: Person, unitId: string, input: Record<string, unknown> = {}) =>
   run(person, "createReservation", { unitId, acceptedTerms: true, ...input }, reserving);
-const look = async (person: Person, id: string) =>
+const read = async (person: Person, id: string) =>
   (await person.get(`query ($id: ID!) { reservation(id: $id) ${reserving} }`, { id })).reservation;
 const pay = async (person: Person, depositId: string, amount = "500.00", token = "tok_visa") => {
   const { id: cardId } = await run(person, "createProcessorCard", { token });
@@ -148,10 +148,10 @@ describe("a visitor", () => {
       unit: { status: "RESERVED" },
       feeDeposit: { status: "SCHEDULED", amountDue: "500.00" },
     });
-    expect((await look(owen, reservation.id)).lead.id).toBe(seen.unitHold.lead.id);
+    expect((await read(owen, reservation.id)).lead.id).toBe(seen.unitHold.lead.id);
     const { status } = await pay(vera, reservation.feeDeposit.id);
     expect(status).toBe("SUCCEEDED");
-    const confirmed = await look(vera, reservation.id);
+    const confirmed = await read(vera, reservation.id);
     expect(confirmed).toMatchObject({ status: "CONFIRMED", feeDeposit: { status: "PAID" } });
     expect(hoursFromNow(confirmed.expiresAt)).toBe(72);
     const { lead, reservations } = await owen.get(
@@ -168,7 +168,7 @@ describe("a visitor", () => {
     ]);
     // The reservation outlasts the hold.
     await passTime(world.owner, "3 hours");
-    expect(await look(vera, reservation.id)).toMatchObject({
+    expect(await read(vera, reservation.id)).toMatchObject({
       status: "CONFIRMED",
       unit: { status: "RESERVED" },
     });
@@ -181,7 +181,7 @@ describe("a visitor", () => {
         "{ status }",
       ),
     ).toEqual({ status: "CANCELLED" });
-    expect(await look(owen, reservation.id)).toMatchObject({ feeDeposit: { status: "PAID" } });
+    expect(await read(owen, reservation.id)).toMatchObject({ feeDeposit: { status: "PAID" } });
   });
 
   test("loses it without a payment in time, and cannot hold the home again for a day", async () => {
@@ -190,7 +190,7 @@ describe("a visitor", () => {
     const { id, feeDeposit } = await reserve(vic, home);
     await passTime(world.owner, "3 hours");
     expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE" });
-    expect(await look(vic, id)).toMatchObject({ status: "EXPIRED", feeDeposit: { status: "CANCELLED" } });
+    expect(await read(vic, id)).toMatchObject({ status: "EXPIRED", feeDeposit: { status: "CANCELLED" } });
     const { id: cardId } = await run(vic, "createProcessorCard", { token: "tok_visa" });
     expect(
       (
@@ -230,7 +230,7 @@ describe("a visitor", () => {
     expect(await run(owen, "updateReservation", { id, status: "CONFIRMED" }, "{ status }")).toEqual({
       status: "CONFIRMED",
     });
-    expect(hoursFromNow((await look(vito, id)).expiresAt)).toBe(72);
+    expect(hoursFromNow((await read(vito, id)).expiresAt)).toBe(72);
   });
 
   test("is the existing lead with their address, unless that is closed", async () => {
@@ -256,14 +256,14 @@ describe("a visitor", () => {
     expect((await pay(vala, feeDeposit.id, "500.00", "tok_chargeCustomerFail")).status).toBe(
       "REQUIRES_PAYMENT_METHOD",
     );
-    expect(await look(vala, id)).toMatchObject({ status: "PENDING", feeDeposit: { status: "INVOICED" } });
+    expect(await read(vala, id)).toMatchObject({ status: "PENDING", feeDeposit: { status: "INVOICED" } });
     await pay(vala, feeDeposit.id, "200.00");
-    expect(await look(vala, id)).toMatchObject({
+    expect(await read(vala, id)).toMatchObject({
       status: "PENDING",
       feeDeposit: { status: "PARTIALLY_PAID" },
     });
     await pay(vala, feeDeposit.id, "300.00");
-    expect(await look(vala, id)).toMatchObject({ status: "CONFIRMED" });
+    expect(await read(vala, id)).toMatchObject({ status: "CONFIRMED" });
   });
 });
 

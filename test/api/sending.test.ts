@@ -272,10 +272,10 @@ test("an unknown address gets mails after its owner's consent, until they withdr
   ] as const)
     expect(["NOT_FOUND", code]).toContain((await person.refused(request, { input: ask })).code);
   for (let n = 0; n < 3; n++) await world.ada.get(request, { input: ask });
-  const asked = await sent();
-  expect(recipients(asked)).toEqual([email]);
+  const questions = await sent();
+  expect(recipients(questions)).toEqual([email]);
   expect((await write("FAILED")).error).toMatch(refusal);
-  await press(asked[0]!, /\/confirm\/\w+/);
+  await press(questions[0]!, /\/confirm\/\w+/);
   await write("COMPLETED");
   const [mail] = await sent();
   expect(recipients([mail!])).toEqual([email]);
@@ -332,14 +332,18 @@ test("an organization's address for enquiries must consent before messages are f
   await sql("update app_public.projects set visibility = 'PUBLIC' where id = $1", [world.project.id]);
   const victim = "victim@elsewhere.example";
   await world.owen.get(mutationOf("updateOrganization"), { input: { id: world.harbour.id, email: victim } });
-  const [asked, ...more] = await sent();
-  expect([recipients([asked!]), asked!.subject, more]).toEqual([[victim], "Enquiries to Harbour Homes", []]);
+  const [questions, ...more] = await sent();
+  expect([recipients([questions!]), questions!.subject, more]).toEqual([
+    [victim],
+    "Enquiries to Harbour Homes",
+    [],
+  ]);
   for (let n = 0; n < 3; n++)
     await world.anonymous.get(mutationOf("contactOrganization"), {
       input: { organizationId: world.harbour.id, name: "Vi", email: `vi${n}@example.com`, message: "Hello" },
     });
   expect(new Set(recipients(await sent()))).toEqual(new Set([world.owen.email]));
-  await press(asked!, /\/confirm\/\w+/);
+  await press(questions!, /\/confirm\/\w+/);
   await world.anonymous.get(mutationOf("contactOrganization"), {
     input: { organizationId: world.harbour.id, name: "Vi", email: "vi9@example.com", message: "Hello" },
   });

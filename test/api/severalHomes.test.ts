@@ -56,7 +56,7 @@ const update = (type: string, input: Record<string, unknown>) =>
 const cancel = (id: string) => update("Buyer", { id, status: "CANCELLED", falloutReasonId: reason });
 const LEAD = `query ($id: ID!) { lead(id: $id) { status source convertedAt falloutReason { id }
   buyer { id } purchases { id } person { id name leads { id } purchases { id } } events { name } } }`;
-const look = async (id: string, person = owen) => (await person.get(LEAD, { id })).lead;
+const readLead = async (id: string, person = owen) => (await person.get(LEAD, { id })).lead;
 const ids = (records: { id: string }[]) => records.map(({ id }) => id);
 
 test("a lead becomes a purchase for each of its reservations, and is converted once", async () => {
@@ -68,7 +68,7 @@ test("a lead becomes a purchase for each of its reservations, and is converted o
     field: "reservationId",
   });
   const purchases = [await convert({ leadId, reservationId: reservations[0] })];
-  const { convertedAt } = await look(leadId);
+  const { convertedAt } = await readLead(leadId);
   // A repeated request does not convert the other reservation.
   expect(await expectUnchanged(world, () => owen.refused(CONVERT, { input: { leadId } }))).toMatchObject({
     code: "CONFLICT",
@@ -87,7 +87,7 @@ test("a lead becomes a purchase for each of its reservations, and is converted o
       code: "CONFLICT",
       existingId: purchases[1],
     });
-  expect(await look(leadId)).toMatchObject({
+  expect(await readLead(leadId)).toMatchObject({
     status: "CONVERTED",
     source: "WALK_IN",
     convertedAt,
@@ -119,9 +119,9 @@ test("a lead becomes a purchase for each of its reservations, and is converted o
   // It is only open again after the last purchase is cancelled.
   await cancel(purchases[1]!);
   await cancel(purchases[2]!);
-  expect(await look(leadId)).toMatchObject({ status: "CONVERTED", buyer: { id: purchases[0] } });
+  expect(await readLead(leadId)).toMatchObject({ status: "CONVERTED", buyer: { id: purchases[0] } });
   await cancel(purchases[0]!);
-  expect(await look(leadId)).toMatchObject({ status: "NEW", convertedAt: null, buyer: null });
+  expect(await readLead(leadId)).toMatchObject({ status: "NEW", convertedAt: null, buyer: null });
 });
 
 test("has at most one purchase without a home, also with concurrent requests", async () => {
@@ -184,14 +184,14 @@ test("a person can register in another project, and again after the lead was clo
   const purchase = await convert({ leadId, unitId: await unit() });
   const anew = await lead({ email });
   expect(await owen.refused(CREATE, { input: again })).toMatchObject({ code: "CONFLICT", existingId: anew });
-  const { person } = await look(leadId);
+  const { person } = await readLead(leadId);
   expect(person).toEqual({
     id: expect.any(String),
     name: "Laura Lens",
     leads: expect.arrayContaining([leadId, there, anew].map((id) => ({ id }))),
     purchases: [{ id: purchase }],
   });
-  expect(await look(there)).toMatchObject({ person });
+  expect(await readLead(there)).toMatchObject({ person });
   // A message by the contact form is added to the open lead.
   const { contactProject } = await owen.get(
     `mutation ($input: ContactProjectInput!) { contactProject(input: $input) { lead { id } leadCreated } }`,
@@ -201,7 +201,7 @@ test("a person can register in another project, and again after the lead was clo
   // While another lead is open, cancelling the former purchase makes its lead LOST, with the reason of the
   // purchase.
   await cancel(purchase);
-  expect(await look(leadId)).toMatchObject({
+  expect(await readLead(leadId)).toMatchObject({
     status: "LOST",
     source: "WALK_IN",
     falloutReason: { id: reason },
@@ -214,17 +214,17 @@ test("a person can register in another project, and again after the lead was clo
 
   // A change of the address keeps the person, unless it is the address of a known person.
   await update("Lead", { id: there, email: "lens@example.com" });
-  expect((await look(there)).person.id).not.toBe(person.id);
+  expect((await readLead(there)).person.id).not.toBe(person.id);
   await update("Lead", { id: there, email });
-  expect((await look(there)).person.id).toBe(person.id);
+  expect((await readLead(there)).person.id).toBe(person.id);
   const alone = await lead({ email: "lone@example.com" });
-  const { person: lone } = await look(alone);
+  const { person: lone } = await readLead(alone);
   await update("Lead", { id: alone, email: "lonely@example.com" });
   const bought = await convert({ leadId: alone, unitId: await unit() });
-  expect((await look(alone)).person).toMatchObject({ id: lone.id, purchases: [{ id: bought }] });
+  expect((await readLead(alone)).person).toMatchObject({ id: lone.id, purchases: [{ id: bought }] });
   await update("Lead", { id: alone, email });
-  expect((await look(alone)).person).toMatchObject({ id: person.id });
-  expect(ids((await look(leadId)).person.purchases)).toContain(bought);
+  expect((await readLead(alone)).person).toMatchObject({ id: person.id });
+  expect(ids((await readLead(leadId)).person.purchases)).toContain(bought);
 });
 
 test("twenty concurrent registrations of one address in as many projects create one person", async () => {
@@ -236,7 +236,7 @@ test("twenty concurrent registrations of one address in as many projects create 
   const made = await Promise.all(
     projects.map(({ id }) => lead({ projectId: id, email: "twenty@example.com" })),
   );
-  expect(ids((await look(made[0]!)).person.leads).sort()).toEqual(made.sort());
+  expect(ids((await readLead(made[0]!)).person.leads).sort()).toEqual(made.sort());
 });
 
 test("persons of many leads take as many statements as that of one", async () => {
@@ -262,12 +262,12 @@ test("viewers see of a person only their visible deals", async () => {
     leadId: hidden,
     price: 1,
   });
-  const { person } = await look(hidden);
+  const { person } = await readLead(hidden);
 
   // A lead of the agency with that address: the same person, with only that lead visible.
   await affiliate(world, world.project, world.summit, "AGENCY");
   const own = await createIn(world.olga)("createLead", { projectId: project, name: "L. Lens", email });
-  expect((await look(own, world.olga)).person).toEqual({
+  expect((await readLead(own, world.olga)).person).toEqual({
     id: person.id,
     name: "L. Lens",
     leads: [{ id: own }],
@@ -292,7 +292,7 @@ test("viewers see of a person only their visible deals", async () => {
   // In another organization, the same address is another person.
   const summits = await createProject(world.olga, { organizationId: world.summit.id, title: "Summit" });
   const theirs = await createIn(world.olga)("createLead", { projectId: summits.id, name: "Laura", email });
-  expect((await look(theirs, world.olga)).person.id).not.toBe(person.id);
+  expect((await readLead(theirs, world.olga)).person.id).not.toBe(person.id);
 });
 
 test("a user who accepted an invitation sees later purchases under the same address", async () => {
@@ -354,7 +354,7 @@ test("a member merges two leads of a person who bought with both", async () => {
     `mutation ($id: ID!) { resolveEscalationTicket(input: { id: $id, action: MERGE }) { status } }`,
     { id: rows[0].id },
   );
-  const kept = await look(one);
+  const kept = await readLead(one);
   expect(kept.purchases).toHaveLength(2);
   expect(kept.person.purchases).toEqual(kept.purchases);
 });

@@ -140,7 +140,7 @@ const AGREEMENT = `query ($id: ID!) { agreement(id: $id) { status sentAt viewedA
   files { id kind number checksum sentAt url }
   signers { name role status sequence email phone signedAt declineReason signedFile { number } }
   trail { kind signerName checksum ipAddress userAgent sentTo consentText note } } }`;
-const look = async (id: string, person = owen) => (await person.get(AGREEMENT, { id })).agreement;
+const read = async (id: string, person = owen) => (await person.get(AGREEMENT, { id })).agreement;
 
 const download = (url: string): Promise<{ status: number; bytes: Buffer }> => {
   const { pathname, search } = new URL(url);
@@ -185,8 +185,8 @@ const cora = { name: "Cora Co", email: "cora@example.com", role: "CO_BUYER" };
 test("the buyer signs while signed in; with one signer there is no PARTIALLY_SIGNED, and the evidence is stored", async () => {
   const { id, ids, file } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
   const who = { signerId: ids["Bea Buyer"]! };
-  const asked = (await bea.get("{ signingRequests { signerId title canSign } }")).signingRequests;
-  expect(asked).toContainEqual({ signerId: who.signerId, title: "Contract of 12B", canSign: true });
+  const requests = (await bea.get("{ signingRequests { signerId title canSign } }")).signingRequests;
+  expect(requests).toContainEqual({ signerId: who.signerId, title: "Contract of 12B", canSign: true });
   const { signingRequest } = await bea.get(REQUEST, who);
   expect(signingRequest).toMatchObject({
     status: "SENT",
@@ -225,7 +225,7 @@ test("the buyer signs while signed in; with one signer there is no PARTIALLY_SIG
   const answer = (await bea.get(SIGN, { input: { ...input, fileId: file.id } })).signAgreement;
   expect(answer).toMatchObject({ status: "SIGNED", signerStatus: "SIGNED", canSign: false });
 
-  const agreement = await look(id);
+  const agreement = await read(id);
   expect(agreement).toMatchObject({
     status: "SIGNED",
     signers: [{ status: "SIGNED", signedFile: { number: 1 }, email: bea.email }],
@@ -260,7 +260,7 @@ test("the buyer signs while signed in; with one signer there is no PARTIALLY_SIG
   const certificate = await download(certificateUrl);
   expect(certificate.bytes.subarray(0, 5).toString()).toBe("%PDF-");
   expect((await download(url)).bytes).toEqual(pdf("first"));
-  const { files } = await look(id, bea);
+  const { files } = await read(id, bea);
   expect(files.map(({ kind, checksum }: any) => [kind, checksum]).sort()).toEqual([
     ["CERTIFICATE", sha256(certificate.bytes)],
     ["DOCUMENT", sha256(pdf("first"))],
@@ -268,7 +268,7 @@ test("the buyer signs while signed in; with one signer there is no PARTIALLY_SIG
   // If the job is executed again, it creates no second certificate.
   await world.owner.query("select app_private.add_job('agreement__completed', $1)", [JSON.stringify({ id })]);
   expect(await mails()).toEqual({});
-  expect((await look(id)).files).toHaveLength(2);
+  expect((await read(id)).files).toHaveLength(2);
 });
 
 test("signers sign in order, also without an account; the seller countersigns", async () => {
@@ -279,7 +279,7 @@ test("signers sign in order, also without an account; the seller countersigns", 
     { name: "Ada Admin", email: world.ada.email!, role: "SELLER_REPRESENTATIVE", sequence: 3 },
   ]);
   const statuses = async () =>
-    (await look(id)).signers.map(({ name, status }: any) => `${name.split(" ")[0]} ${status}`);
+    (await read(id)).signers.map(({ name, status }: any) => `${name.split(" ")[0]} ${status}`);
   expect(await statuses()).toEqual(["Bea INVITED", "Cora INVITED", "Walt WAITING", "Ada WAITING"]);
   const first = await mails();
   expect(Object.keys(first).sort()).toEqual([bea.email, cora.email].sort());
@@ -290,19 +290,19 @@ test("signers sign in order, also without an account; the seller countersigns", 
     code: "NOT_FOUND",
   });
   await sign(world.anonymous, { token }, cora.email);
-  expect((await look(id)).status).toBe("PARTIALLY_SIGNED");
+  expect((await read(id)).status).toBe("PARTIALLY_SIGNED");
   await sign(bea, { signerId: ids["Bea Buyer"]! }, bea.email!);
   expect(await statuses()).toEqual(["Bea SIGNED", "Cora SIGNED", "Walt INVITED", "Ada WAITING"]);
   const second = await mails();
   expect(Object.keys(second)).toEqual(["walt@example.com"]);
   await sign(world.anonymous, { token: tokenIn(second["walt@example.com"]!.text) }, "walt@example.com");
-  expect((await look(id)).status).toBe("SIGNED");
+  expect((await read(id)).status).toBe("SIGNED");
   // Statuses that result from signing cannot be set manually.
   expect(
     await owen.refused(mutationOf("updateAgreement"), { input: { id, status: "EXECUTED" } }),
   ).toMatchObject({ code: "CONFLICT", field: "status" });
   await sign(world.ada, { signerId: ids["Ada Admin"]! }, world.ada.email!);
-  const agreement = await look(id);
+  const agreement = await read(id);
   expect(agreement.status).toBe("EXECUTED");
   expect(agreement.executedAt).not.toBeNull();
   const { rows } = await world.owner.query(
@@ -347,7 +347,7 @@ test("a new version can be uploaded before any signature, later only by discardi
   });
   const { file: third } = await uploadFile(id, "third", { voidSignatures: true });
   expect(third).toMatchObject({ number: 3, voidSignatures: true });
-  const agreement = await look(id);
+  const agreement = await read(id);
   expect(agreement).toMatchObject({ status: "SENT", signedAt: null });
   expect(agreement.signers.map((s: any) => [s.status, s.signedAt, s.signedFile])).toEqual([
     ["INVITED", null, null],
@@ -362,7 +362,7 @@ test("a new version can be uploaded before any signature, later only by discardi
   await mails();
   await sign(world.anonymous, { token }, cora.email);
   await sign(bea, { signerId: ids["Bea Buyer"]! }, bea.email!);
-  expect((await look(id)).status).toBe("SIGNED");
+  expect((await read(id)).status).toBe("SIGNED");
   expect((await uploadFile(id, "fourth", { voidSignatures: true })).error).toMatchObject({
     extensions: { code: "CONFLICT", field: "agreementId" },
   });
@@ -394,7 +394,7 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
     signerStatus: "DECLINED",
     url: null,
   });
-  const agreement = await look(id);
+  const agreement = await read(id);
   expect(agreement).toMatchObject({ status: "DECLINED", declinedAt: expect.any(String) });
   expect(agreement.signers[1]).toMatchObject({ status: "DECLINED", declineReason: "The price is wrong." });
   expect(agreement.trail.at(-1)).toMatchObject({ kind: "DECLINED", note: "The price is wrong." });
@@ -407,11 +407,11 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
   await world.owner.query(
     "update graphile_worker._private_jobs set run_at = now() where task_id = (select id from graphile_worker._private_tasks where identifier = 'notification_mail__due')",
   );
-  const told = await mails();
-  expect(told[bea.email!]!.subject).toBe("Signature no longer required: Contract of 12B");
+  const notified = await mails();
+  expect(notified[bea.email!]!.subject).toBe("Signature no longer required: Contract of 12B");
   for (const person of [owen, world.max])
-    expect(told[person.email!]!.text).toContain("Contract of 12B of Bea Buyer in Harbour View, declined");
-  expect(told[world.sam.email!]).toBeUndefined();
+    expect(notified[person.email!]!.text).toContain("Contract of 12B of Bea Buyer in Harbour View, declined");
+  expect(notified[world.sam.email!]).toBeUndefined();
 });
 
 test("the page of the link shows the document; its buttons send a code, sign and decline", async () => {
@@ -430,13 +430,13 @@ test("the page of the link shows the document; its buttons send a code, sign and
     /<html lang="de">[^]*Lesen Sie es zuerst[^]*first.pdf, Version 1<[^]*Mir einen Code senden/,
   );
   // Opening the page, as mail scanners do, changes nothing.
-  expect((await look(id)).status).toBe("SENT");
+  expect((await read(id)).status).toBe("SENT");
   expect(shown.text).not.toContain('name="consent"');
 
-  const asked = await page(token, { action: "code" });
-  expect(asked.text).toContain("A code was sent to c…@example.com.");
+  const answer = await page(token, { action: "code" });
+  expect(answer.text).toContain("A code was sent to c…@example.com.");
   const value = codeIn((await mails())[cora.email]!.text);
-  const form = { action: "sign", code: value, consent: "yes", file: (await look(id)).files[0].id };
+  const form = { action: "sign", code: value, consent: "yes", file: (await read(id)).files[0].id };
   const wrong = await page(token, { ...form, code: "none" });
   expect(wrong.status).toBe(400);
   expect(wrong.text).toContain("This code is wrong.");
@@ -449,7 +449,7 @@ test("the page of the link shows the document; its buttons send a code, sign and
   expect(signed.status).toBe(200);
   expect(signed.text).toContain("You have signed it. You will receive an email when everybody has.");
   expect(signed.text).not.toContain("<form");
-  const { trail } = await look(id);
+  const { trail } = await read(id);
   expect(trail.find((entry: any) => entry.kind === "SIGNED")).toMatchObject({
     signerName: "Cora Co",
     userAgent: "Browser/1",
@@ -461,7 +461,7 @@ test("the page of the link shows the document; its buttons send a code, sign and
   const code2 = codeIn((await mails())["dan@example.com"]!.text);
   const declined = await page(other, { action: "decline", code: code2, reason: "No <b>." });
   expect(declined.text).toContain("It was declined by a signer");
-  expect((await look(id)).status).toBe("DECLINED");
+  expect((await read(id)).status).toBe("DECLINED");
   expect((await page(token)).text).not.toContain("first.pdf");
   expect((await page("agreement.forged")).status).toBe(404);
   expect((await page(token, { action: "other" })).status).toBe(400);
@@ -536,7 +536,7 @@ describe("a code", () => {
     expect(await mails()).toEqual({});
     await speak("en");
     expect((await bea.get(REQUEST, who)).signingRequest.codeSentTo).toBe("… 23");
-    const entry = (await look(id)).trail.at(-1);
+    const entry = (await read(id)).trail.at(-1);
     expect(entry).toMatchObject({ kind: "CODE_SENT", sentTo: "+14165550123" });
     const { readdir } = await import("node:fs/promises");
     const folder = joinPath(world.dataDir, "outbox");
@@ -567,7 +567,7 @@ describe("a code", () => {
     ];
     expect(one.errors).toBeUndefined();
     expect(two.data.signAgreement.signedAt).toBe(one.data.signAgreement.signedAt);
-    expect((await look(id)).trail.filter((entry: any) => entry.kind === "SIGNED")).toHaveLength(1);
+    expect((await read(id)).trail.filter((entry: any) => entry.kind === "SIGNED")).toHaveLength(1);
     await mails();
   });
 });
@@ -603,7 +603,7 @@ test("reminders are sent automatically and manually, only to signers who have no
   }
   expect(sentMails).toBe(3);
   expect(
-    (await look(id)).trail.filter((e: any) => e.kind === "REMINDED" && e.note === "by itself"),
+    (await read(id)).trail.filter((e: any) => e.kind === "REMINDED" && e.note === "by itself"),
   ).toHaveLength(3);
 });
 
@@ -625,7 +625,7 @@ test("a change of a signer's address invalidates the former link and code", asyn
   expect(await owen.refused(update, { input: { id: ids["Cora Co"], name: "Cora Cheat" } })).toMatchObject({
     code: "CONFLICT",
   });
-  expect((await look(id)).trail.some((entry: any) => entry.kind === "CHANGED")).toBe(true);
+  expect((await read(id)).trail.some((entry: any) => entry.kind === "CHANGED")).toBe(true);
   await mails();
 });
 
@@ -636,7 +636,7 @@ test("expires, can be voided, and stops in an archived project; links become inv
   await passTime(world.owner, "2 days");
   await world.owner.query("update app_hidden.deadlines set due_at = due_at - interval '2 days'");
   expect(await world.anonymous.refused(CODE, { input: { token } })).toMatchObject({ code: "CONFLICT" });
-  expect((await look(id)).status).toBe("EXPIRED");
+  expect((await read(id)).status).toBe("EXPIRED");
   expect((await world.anonymous.get(REQUEST, { token })).signingRequest).toMatchObject({
     canSign: false,
     url: null,

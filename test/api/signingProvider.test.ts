@@ -96,7 +96,7 @@ async function sent(signers = [bea, ada], input: Record<string, unknown> = {}) {
   await owen.get(mutationOf("updateAgreement"), { input: { id, status: "SENT" } });
   return { id, ids };
 }
-const look = async (id: string) =>
+const read = async (id: string) =>
   (
     await owen.get(
       `query ($id: ID!) { agreement(id: $id) { status voidReason signers { name status signedAt declineReason signedFile { checksum } }
@@ -184,14 +184,14 @@ test("an agreement is sent there and updated by signed notifications, and its ev
   expect(await docusign.notify(envelope, notice, "another key")).toBe(400);
   expect(await docusign.notify(envelope, noticeUrl("/webhooks/signing/nothing"))).toBe(400);
   await jobs();
-  expect((await look(id)).status).toBe("SENT");
+  expect((await read(id)).status).toBe("SENT");
   expect(await docusign.notify(envelope, notice)).toBe(200);
   await jobs();
-  expect((await look(id)).status).toBe("VIEWED");
+  expect((await read(id)).status).toBe("VIEWED");
   docusign.act(envelope, bea.email, "completed");
   for (let i = 0; i < 2; i += 1) expect(await docusign.notify(envelope, notice)).toBe(200);
   await jobs();
-  const between = await look(id);
+  const between = await read(id);
   expect(between).toMatchObject({
     status: "SIGNED",
     signers: [
@@ -203,13 +203,13 @@ test("an agreement is sent there and updated by signed notifications, and its ev
   // If a notification is lost, the status is requested after an hour.
   await world.owner.query("select app_private.sync_envelopes(10)");
   await jobs();
-  expect((await look(id)).status).toBe("SIGNED");
+  expect((await read(id)).status).toBe("SIGNED");
   await world.owner.query(
     "update app_private.agreement_envelopes set asked_at = now() - interval '61 minutes'",
   );
   await world.owner.query("select app_private.sync_envelopes(10)");
   await jobs();
-  const done = await look(id);
+  const done = await read(id);
   expect(done.status).toBe("EXECUTED");
   expect(done.files.map(({ kind, checksum }: any) => [kind, checksum]).sort()).toEqual([
     ["CERTIFICATE", sha256(certificatePdf)],
@@ -236,7 +236,7 @@ test("declining or voiding is synchronized in both directions", async () => {
   docusign.act(docusign.envelopes.at(-1)!, bea.email, "declined", "Too expensive.");
   await docusign.notify(docusign.envelopes.at(-1)!, noticeUrl(`/webhooks/signing/${declined.id}`));
   await jobs();
-  expect(await look(declined.id)).toMatchObject({
+  expect(await read(declined.id)).toMatchObject({
     status: "DECLINED",
     signers: [{ status: "DECLINED", declineReason: "Too expensive." }, { status: "WAITING" }],
   });
@@ -258,7 +258,7 @@ test("declining or voiding is synchronized in both directions", async () => {
   Object.assign(docusign.envelopes.at(-1)!, { status: "voided", voidedReason: "A mistake." });
   await docusign.notify(docusign.envelopes.at(-1)!, noticeUrl(`/webhooks/signing/${there.id}`));
   await jobs();
-  expect(await look(there.id)).toMatchObject({ status: "VOIDED", voidReason: "At the provider: A mistake." });
+  expect(await read(there.id)).toMatchObject({ status: "VOIDED", voidReason: "At the provider: A mistake." });
   expect(await jobs()).not.toContain("error");
 });
 
@@ -278,7 +278,7 @@ test("a lost response causes no second envelope, a failure is retried, and a ref
   expect(docusign.envelopes).toHaveLength(before + 1);
   await jobs();
   expect(docusign.envelopes).toHaveLength(before + 1);
-  expect((await look(lost.id)).status).toBe("SENT");
+  expect((await read(lost.id)).status).toBe("SENT");
   const { rows } = await world.owner.query(
     "select envelope_id as id from app_private.agreement_envelopes where agreement_id = $1",
     [lost.id],
@@ -296,7 +296,7 @@ test("a lost response causes no second envelope, a failure is retried, and a ref
   docusign.answers(/POST .*envelopes/, null);
   await jobs();
   expect(docusign.envelopes).toHaveLength(before + 2);
-  expect((await look(later.id)).status).toBe("SENT");
+  expect((await read(later.id)).status).toBe("SENT");
 
   const refused = await sent();
   docusign.answers(
@@ -305,7 +305,7 @@ test("a lost response causes no second envelope, a failure is retried, and a ref
       void response.status(400).json({ errorCode: "PDF_VALIDATION_FAILED", message: "secret words" }),
   );
   await jobs();
-  expect(await look(refused.id)).toMatchObject({
+  expect(await read(refused.id)).toMatchObject({
     status: "VOIDED",
     voidReason: "DocuSign refuses this (400, PDF_VALIDATION_FAILED).",
   });
@@ -330,7 +330,7 @@ test("an account with rejected credentials becomes ERROR with a ticket, and resu
   });
   docusign.answers(/POST .*envelopes/, null);
   await jobs();
-  expect((await look(id)).status).toBe("SENT");
+  expect((await read(id)).status).toBe("SENT");
   await owen.get(mutationOf("refreshOrganizationIntegration"), { input: { id: integration } });
   await jobs();
   const { rows } = await world.owner.query(

@@ -90,7 +90,7 @@ const update = (person: Person, id: string, company: string) =>
     },
   );
 
-const told = ({ results }: Subscription) => results.flatMap(({ data }) => data.events.events);
+const eventsIn = ({ results }: Subscription) => results.flatMap(({ data }) => data.events.events);
 const upTo = ({ results }: Subscription) =>
   Number(Object.values<any>(results.at(-1)?.data ?? {})[0]?.upToSequence ?? -1);
 const head = async (): Promise<number> => {
@@ -138,7 +138,7 @@ test("viewers receive the events that eventsConnection returns to them, includin
       `{ eventsConnection(first: 1000, filter: { organizationId: "${world.harbour.id}" }) { nodes { id name sequence subjectId data } } }`,
     );
     expect(
-      told(subscription).map(({ id, name, sequence, subjectId, data }: any) => ({
+      eventsIn(subscription).map(({ id, name, sequence, subjectId, data }: any) => ({
         id,
         name,
         sequence,
@@ -150,7 +150,7 @@ test("viewers receive the events that eventsConnection returns to them, includin
     expect(subscription.results[0].extensions.position).toEqual(expect.any(String));
   }
   const [, ofOwner] = subscriptions[0]!;
-  expect(told(ofOwner).at(-2)).toMatchObject({
+  expect(eventsIn(ofOwner).at(-2)).toMatchObject({
     name: "lead.updated",
     subject: { __typename: "Lead", company: "Told" },
   });
@@ -281,12 +281,12 @@ test("WebSocket subscriptions have the same events, and resume after a sequence 
   const subscription = listenTo(client, eventsOf, { filter, after: "0" });
   const later = listenTo(client, eventsOf, { filter, after: String(last) });
   await isAt(subscription, last);
-  expect(told(subscription)).toEqual(told(told1));
+  expect(eventsIn(subscription)).toEqual(eventsIn(told1));
   expect(subscription.results[0].extensions.position).toEqual(expect.any(String));
   await update(world.max, world.leads.maxs.id, "Seen by socket");
-  await until(() => told(subscription).at(-1)?.subject?.company === "Seen by socket");
+  await until(() => eventsIn(subscription).at(-1)?.subject?.company === "Seen by socket");
   await isAt(later, await head());
-  expect(told(later).every(({ sequence }: any) => Number(sequence) > last)).toBe(true);
+  expect(eventsIn(later).every(({ sequence }: any) => Number(sequence) > last)).toBe(true);
   // The token of the handshake is accepted too.
   const own = socketOf({}, { authorization: `Bearer ${world.max.token}` });
   const also = listenTo(own.client, eventsOf, { filter, after: String(last) });

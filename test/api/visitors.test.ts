@@ -91,7 +91,7 @@ function documentOf(
  * The outcome for a visitor: the code of the refusal, or "answered"; for a refusal that does not say how to
  * sign in, its message.
  */
-async function told(kind: "query" | "mutation", field: GraphQLField<unknown, unknown>): Promise<string> {
+async function outcomeOf(kind: "query" | "mutation", field: GraphQLField<unknown, unknown>): Promise<string> {
   const { query, variables } = documentOf(kind, field);
   const { data, errors } = await api.anonymous.ask(query, variables);
   if (!errors) return "answered";
@@ -103,7 +103,7 @@ async function told(kind: "query" | "mutation", field: GraphQLField<unknown, unk
 
 async function allTold(kind: "query" | "mutation", fields: GraphQLField<unknown, unknown>[]) {
   const result: Record<string, string[]> = {};
-  for (const field of fields) (result[await told(kind, field)] ??= []).push(field.name);
+  for (const field of fields) (result[await outcomeOf(kind, field)] ??= []).push(field.name);
   return result;
 }
 

@@ -8,7 +8,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import type { Person } from "../harness/api.ts";
-import { ask, look, type Operation, outcomes, readMatrix } from "../harness/matrix.ts";
+import { ask, readById, type Operation, outcomes, readMatrix } from "../harness/matrix.ts";
 import { cast, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 import { mutationOf } from "../harness/records.ts";
 import { createWorkflow } from "../workflows/world.ts";
@@ -108,15 +108,15 @@ test("permissions", async () => {
     input: { id: await execution(lead.id, status) },
   });
   const attempts: Record<string, Operation> = {
-    "execution, open lead": look("workflowExecution", known.open),
-    "execution, the member's lead": look("workflowExecution", known.maxs),
-    "execution, another's lead": look("workflowExecution", known.mias),
-    "execution of a unit": look("workflowExecution", known.unit),
-    "workflow.executions": look("workflow", listed, "executions { id }"),
-    "workflow.counts": look("workflow", listed, "counts"),
-    "lead.workflowExecutions": look("lead", leads.open.id, "workflowExecutions { id }"),
-    "lead.., the seller's own": look("lead", leads.sams.id, "workflowExecutions { id }"),
-    "event.subject": look("event", event.id, "subject { ... on WorkflowExecution { id } }"),
+    "execution, open lead": readById("workflowExecution", known.open),
+    "execution, the member's lead": readById("workflowExecution", known.maxs),
+    "execution, another's lead": readById("workflowExecution", known.mias),
+    "execution of a unit": readById("workflowExecution", known.unit),
+    "workflow.executions": readById("workflow", listed, "executions { id }"),
+    "workflow.counts": readById("workflow", listed, "counts"),
+    "lead.workflowExecutions": readById("lead", leads.open.id, "workflowExecutions { id }"),
+    "lead.., the seller's own": readById("lead", leads.sams.id, "workflowExecutions { id }"),
+    "event.subject": readById("event", event.id, "subject { ... on WorkflowExecution { id } }"),
     "create, open lead": ask(create, { input: { workflowId: workflow, subjectId: leads.open.id } }),
     "create, another's lead": ask(create, { input: { workflowId: workflow, subjectId: leads.mias.id } }),
     "create, foreign lead": ask(create, { input: { workflowId: workflow, subjectId: leads.foreign.id } }),
