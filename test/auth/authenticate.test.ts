@@ -29,9 +29,9 @@ const row = {
 };
 
 function authenticator(rows: unknown[] | Error = [row]) {
-  const { pool, asked } = scriptedDatabase([[/authenticate/, rows]]);
+  const { pool, queries } = scriptedDatabase([[/authenticate/, rows]]);
   const find = createAuthenticator({ pool, keys });
-  return { authenticate: async (header?: string, ip?: string) => (await find(header, ip)).claims, asked };
+  return { authenticate: async (header?: string, ip?: string) => (await find(header, ip)).claims, queries };
 }
 const refusal = (promise: Promise<unknown>) =>
   promise.then(
@@ -40,13 +40,13 @@ const refusal = (promise: Promise<unknown>) =>
   );
 
 test("a request without a header needs no look-up", async () => {
-  const { authenticate, asked } = authenticator();
+  const { authenticate, queries } = authenticator();
   expect(await authenticate(undefined)).toEqual({ userId: null, readOnly: false });
-  expect(asked).toEqual([]);
+  expect(queries).toEqual([]);
 });
 
 test("a login token is looked up by its user, epoch and session", async () => {
-  const { authenticate, asked } = authenticator();
+  const { authenticate, queries } = authenticator();
   const text = "select * from app_private.authenticate_session($1, $2, $3, $4, $5, to_timestamp($6))";
   expect(await authenticate(`bearer   ${login}`, "192.0.2.1")).toEqual({
     userId: sub,
@@ -54,7 +54,7 @@ test("a login token is looked up by its user, epoch and session", async () => {
     sessionId: sid,
   });
   expect(await authenticate(`Bearer ${former}`)).toEqual({ userId: sub, readOnly: false, sessionId: jti });
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     [text, sub, 3, sid, true, "192.0.2.1", now + 60],
     [text, sub, 3, jti, false, null, now + 60],
   ]);
@@ -62,7 +62,7 @@ test("a login token is looked up by its user, epoch and session", async () => {
 
 test("an access token is looked up by its hash, and returns its restrictions", async () => {
   const found = { ...row, token_id: "t1", read_only: true, organization_id: "o1", scopes: ["lead.read"] };
-  const { authenticate, asked } = authenticator([found]);
+  const { authenticate, queries } = authenticator([found]);
   const claims = await authenticate(`Bearer ${access}`).catch((error) => error);
   if (claims instanceof Error) throw claims;
   expect(claims).toEqual({
@@ -72,7 +72,7 @@ test("an access token is looked up by its hash, and returns its restrictions", a
     organizationId: "o1",
     scopes: ["lead.read"],
   });
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     ["select * from app_private.authenticate_access_token($1)", createHash("sha256").update(access).digest()],
   ]);
 });
@@ -80,13 +80,13 @@ test("an access token is looked up by its hash, and returns its restrictions", a
 test.each(["Basic x", "Bearer", "Bearer ", "Bearer a b", "xBearer a", ` Bearer ${login}`, ""])(
   "the malformed header %j is refused",
   async (header) => {
-    const { authenticate, asked } = authenticator();
+    const { authenticate, queries } = authenticator();
     expect(await refusal(authenticate(header))).toEqual([
       "UNAUTHENTICATED",
       401,
       "The Authorization header must have the form: Bearer <token>.",
     ]);
-    expect(asked).toEqual([]);
+    expect(queries).toEqual([]);
   },
 );
 
@@ -103,13 +103,13 @@ test("a token of more than 2,000 characters is not parsed", async () => {
 });
 
 test("distinguishes a misspelled access token from an expired one", async () => {
-  const { authenticate, asked } = authenticator([]);
+  const { authenticate, queries } = authenticator([]);
   expect(await refusal(authenticate(`Bearer ${access.slice(0, -1)}x`))).toEqual([
     "UNAUTHENTICATED",
     401,
     "This access token is misspelled or incomplete.",
   ]);
-  expect(asked).toEqual([]);
+  expect(queries).toEqual([]);
   const ended = ["UNAUTHENTICATED", 401, "The token is unknown, expired or revoked; sign in again."];
   expect(await refusal(authenticate(`Bearer ${access}`))).toEqual(ended);
   expect(await refusal(authenticate(`Bearer ${login}`))).toEqual(ended);
@@ -156,18 +156,18 @@ const accessRow = { access: "a", classes: ["one", "two"], parties: [sub], versio
 /** Also with look-ups of access; calls are recorded by the names of functions. */
 function carrying(rows: unknown[] = [row], found: unknown[] | Error = [accessRow]) {
   const given = { rows };
-  const { pool, asked } = scriptedDatabase([[/access_of/, found]]);
+  const { pool, queries } = scriptedDatabase([[/access_of/, found]]);
   const find = createAuthenticator({
     pool: {
       query: async (statement: { text: string; values: unknown[] }) =>
         statement.text.includes("access_of")
           ? pool.query(statement)
-          : (asked.push([statement.text, ...statement.values]), { rows: given.rows }),
+          : (queries.push([statement.text, ...statement.values]), { rows: given.rows }),
     } as never,
     keys,
   });
-  const calls = () => asked.splice(0).map(([text]) => /app_private\.(\w+)/.exec(text)![1]);
-  return { find, asked, calls, given };
+  const calls = () => queries.splice(0).map(([text]) => /app_private\.(\w+)/.exec(text)![1]);
+  return { find, queries, calls, given };
 }
 const carriedBy = (check: { carried: any }) => {
   const values: unknown[] = [];
@@ -177,18 +177,18 @@ const carriedBy = (check: { carried: any }) => {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test("a token that is used again within the minute is checked together with the statements of the request", async () => {
-  const { find, calls, asked } = carrying();
+  const { find, calls, queries } = carrying();
   const header = `Bearer ${login}`;
   expect(await find(header, "192.0.2.1", true)).not.toHaveProperty("check");
   expect(calls()).toEqual(["authenticate_session"]);
   const second = await find(header, "192.0.2.1", true);
   expect(second.claims).toEqual({ userId: sub, readOnly: false, sessionId: sid });
   expect(carriedBy(second.check!)).toEqual({ values: [sub, sid, null, null, null], settings: {} });
-  expect(asked.map(([text]) => text)).toEqual([
+  expect(queries.map(([text]) => text)).toEqual([
     "select access, classes, parties, version from app_private.access_of($1, $2, $3)",
   ]);
-  expect(asked[0]!.slice(1)).toEqual([sub, null, null]);
-  asked.length = 0;
+  expect(queries[0]!.slice(1)).toEqual([sub, null, null]);
+  queries.length = 0;
   await settled();
   const third = await find(header, "192.0.2.1", true);
   expect(carriedBy(third.check!)).toEqual({
@@ -208,13 +208,13 @@ test("a token that is used again within the minute is checked together with the 
 
 test("access tokens are checked with their restrictions", async () => {
   const restricted = { ...row, token_id: "t1", organization_id: "o1", scopes: ["lead.read"] };
-  const { find, asked } = carrying([restricted], [{ ...accessRow, classes: null }]);
+  const { find, queries } = carrying([restricted], [{ ...accessRow, classes: null }]);
   await find(`Bearer ${access}`, undefined, true);
-  asked.length = 0;
+  queries.length = 0;
   const { check } = await find(`Bearer ${access}`, undefined, true);
   const sha256 = createHash("sha256").update(access).digest();
   expect(carriedBy(check!).values).toEqual([sub, null, sha256, null, null]);
-  expect(asked[0]!.slice(1)).toEqual([sub, "o1", ["lead.read"]]);
+  expect(queries[0]!.slice(1)).toEqual([sub, "o1", ["lead.read"]]);
   await settled();
   const again = await find(`Bearer ${access}`, undefined, true);
   expect(carriedBy(again.check!).settings).toEqual({ "plat.access": "a", "plat.access_": "{}|{}|{}|{}|{}" });
@@ -277,7 +277,7 @@ test("after a refused statement, the token is looked up and removed from the cac
 });
 
 test("long-running work is checked again without the text of its token", async () => {
-  const { find, asked, calls, given } = carrying();
+  const { find, queries, calls, given } = carrying();
   expect(await find.bearer(undefined, undefined)).toBeUndefined();
   const bearer = await find.bearer(`Bearer ${login}`, "192.0.2.1");
   expect(bearer).toEqual({
@@ -285,10 +285,10 @@ test("long-running work is checked again without the text of its token", async (
     facts: { userId: sub, sessionId: sid, tokenSha256: null },
     expiresAt: now + 60,
   });
-  asked.length = 0;
+  queries.length = 0;
   expect(await find.again(bearer!.facts, "192.0.2.1")).toEqual(bearer!.claims);
-  expect(asked.map(([, ...values]) => values)).toEqual([[sub, 0, sid, true, "192.0.2.1", null]]);
-  asked.length = 0;
+  expect(queries.map(([, ...values]) => values)).toEqual([[sub, 0, sid, true, "192.0.2.1", null]]);
+  queries.length = 0;
   const tokenSha256 = Buffer.from("hash");
   given.rows = [{ ...row, token_id: "t1" }];
   expect(await find.again({ userId: sub, sessionId: null, tokenSha256 })).toEqual({
@@ -296,7 +296,7 @@ test("long-running work is checked again without the text of its token", async (
     readOnly: false,
     tokenId: "t1",
   });
-  expect(asked).toEqual([["select * from app_private.authenticate_access_token($1)", tokenSha256]]);
+  expect(queries).toEqual([["select * from app_private.authenticate_access_token($1)", tokenSha256]]);
   expect(calls()).toEqual(["authenticate_access_token"]);
 });
 

@@ -105,7 +105,7 @@ async function inspect(shown: Page): Promise<void> {
 }
 
 /** Checks the page in all widths and colour schemes, and writes the picture if requested. */
-async function look(shown: Page, name: string): Promise<void> {
+async function checkPage(shown: Page, name: string): Promise<void> {
   await inspect(shown);
   await shown.setViewportSize({ width: 390, height: 800 });
   await shown.emulateMedia({ colorScheme: "dark" });
@@ -201,7 +201,7 @@ test("the first page is small, contacts no other host, and shows visitors nothin
   expect([...received.keys()]).not.toContain("/graphql");
   await page.getByRole("button", { name: "Ask" }).click();
   await page.locator("#answer").getByText("Larkfield Gardens").waitFor();
-  await look(page, "home");
+  await checkPage(page, "home");
 });
 
 test("keyboard navigation reaches the content, and enters and leaves the dialog", async () => {
@@ -267,7 +267,7 @@ test("the reference can be searched, and shows arguments, errors, states and rea
   for (const text of ["sale.write", "INVENTORY_UNAVAILABLE", "unit_hold.created"])
     await entry.getByText(text).first().waitFor();
   expect(await entry.getByRole("img", { name: /^States/ }).count()).toBe(1);
-  await look(page, "reference");
+  await checkPage(page, "reference");
   for (const [key, text] of [
     ["type.Unit", "allowedTransitions"],
     ["errors", "VERSION_MISMATCH"],
@@ -294,7 +294,7 @@ test("guides are the documents, and their links stay within the portal", async (
   }
   await page.getByRole("link", { name: "States", exact: true }).first().click();
   await page.getByRole("heading", { name: "States", level: 1 }).waitFor();
-  await look(page, "guide");
+  await checkPage(page, "guide");
   for (const path of [
     "/guides/nothing",
     "/guides/..%2fREADME",
@@ -335,7 +335,7 @@ test("the explorer completes, runs operations of the signed-in user, shows the c
   await page.locator("#events").getByText("task.created").waitFor();
   await page.getByText("As code").click();
   await page.getByLabel("Code", { exact: true }).getByText("curl").waitFor();
-  await look(page, "explorer");
+  await checkPage(page, "explorer");
 });
 
 test("a unit that is held in one window is updated in the other", async () => {
@@ -354,7 +354,7 @@ test("a unit that is held in one window is updated in the other", async () => {
   await there.getByRole("button", { name: /^Release/ }).click();
   await here.locator(".status").getByText("available").waitFor();
   await page.locator("#events").getByText("unit.status_changed").first().waitFor();
-  await look(page, "sales-floor");
+  await checkPage(page, "sales-floor");
   await other.context().close();
 });
 

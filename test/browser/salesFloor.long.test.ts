@@ -44,15 +44,15 @@ beforeAll(async () => {
     cwd: application,
     env: { PATH: process.env.PATH, PLAT_URL: service.baseUrl, NO_COLOR: "1" },
   });
-  let told = "";
-  vite.stdout!.on("data", (text) => (told += String(text)));
-  vite.stderr!.on("data", (text) => (told += String(text)));
-  void once(vite, "exit").then(() => (told += "It ended."));
+  let output = "";
+  vite.stdout!.on("data", (text) => (output += String(text)));
+  vite.stderr!.on("data", (text) => (output += String(text)));
+  void once(vite, "exit").then(() => (output += "It ended."));
   const found = await until(
-    () => told.match(/http:\/\/127\.0\.0\.1:\d+|It ended/)?.[0],
+    () => output.match(/http:\/\/127\.0\.0\.1:\d+|It ended/)?.[0],
     (one) => one,
   );
-  if (found === "It ended") throw new Error(told);
+  if (found === "It ended") throw new Error(output);
   address = found!;
   opened = await openBrowser();
   axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

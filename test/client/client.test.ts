@@ -39,7 +39,7 @@ const lead = (name: string = randomUUID()) => ({ input: { projectId: world.proje
 const leadsNamed = async (name: string) =>
   (await world.owner.query("select id from app_public.leads where name = $1", [name])).rows.length;
 /** A fetch that first follows the script, then calls the real one. */
-function played(...script: ((...asked: Parameters<typeof fetch>) => Promise<Response>)[]) {
+function played(...script: ((...request: Parameters<typeof fetch>) => Promise<Response>)[]) {
   const keys: (string | null)[] = [];
   const play: typeof fetch = (to, init) => {
     keys.push(new Headers(init?.headers).get("idempotency-key"));
@@ -103,20 +103,20 @@ test("retries transient errors, and reports others and timeouts immediately", as
   expect(await clientOf({ fetch: passing.fetch }).request(viewer)).toEqual({ viewer: { id: world.owen.id } });
   expect(passing.keys).toEqual([null, null, null, null]);
 
-  const asked = async (options: Partial<ClientOptions>, ...script: Parameters<typeof played>) => {
+  const outcomeOf = async (options: Partial<ClientOptions>, ...script: Parameters<typeof played>) => {
     const { fetch: playing, keys } = played(...script);
     const error = await clientOf({ ...options, fetch: playing })
       .request(viewer)
       .catch((thrown: unknown) => thrown);
     return isPlatError(error) && [error.code, error.status, keys.length];
   };
-  expect(await asked({}, proxy, proxy, proxy, proxy)).toEqual(["UNEXPECTED_ANSWER", 502, 4]);
-  expect(await asked({ retries: false }, proxy)).toEqual(["UNEXPECTED_ANSWER", 502, 1]);
-  expect(await asked({}, refusal(429, busy, { "retry-after": "900" }))).toEqual(["RATE_LIMITED", 429, 1]);
-  expect(await asked({}, refusal(404, "Nothing here"))).toEqual(["UNEXPECTED_ANSWER", 404, 1]);
+  expect(await outcomeOf({}, proxy, proxy, proxy, proxy)).toEqual(["UNEXPECTED_ANSWER", 502, 4]);
+  expect(await outcomeOf({ retries: false }, proxy)).toEqual(["UNEXPECTED_ANSWER", 502, 1]);
+  expect(await outcomeOf({}, refusal(429, busy, { "retry-after": "900" }))).toEqual(["RATE_LIMITED", 429, 1]);
+  expect(await outcomeOf({}, refusal(404, "Nothing here"))).toEqual(["UNEXPECTED_ANSWER", 404, 1]);
   const silent = () =>
     new Promise<Response>((_, fail) => AbortSignal.timeout(5).addEventListener("abort", fail));
-  expect(await asked({ retries: { attempts: 2, baseMs: 1 } }, silent, silent)).toEqual([
+  expect(await outcomeOf({ retries: { attempts: 2, baseMs: 1 } }, silent, silent)).toEqual([
     "NETWORK_ERROR",
     0,
     2,
@@ -163,13 +163,13 @@ test("errors are identified by their code, and have its properties", async () =>
 
 test("a new token is requested once after a refusal", async () => {
   const viewer = document("{ viewer { id } }");
-  const asked: boolean[] = [];
+  const requests: boolean[] = [];
   const token = ({ refused }: { refused: boolean }) => {
-    asked.push(refused);
+    requests.push(refused);
     return refused ? world.owen.token : "one.that.expired";
   };
   expect(await clientOf({ token }).request(viewer)).toEqual({ viewer: { id: world.owen.id } });
-  expect(asked).toEqual([false, true]);
+  expect(requests).toEqual([false, true]);
   await expect(clientOf({ token: () => "never.any.good" }).request(viewer)).rejects.toMatchObject({
     code: "UNAUTHENTICATED",
     status: 401,
@@ -221,15 +221,15 @@ test("files are uploaded with progress, and stored once if the response is lost"
     "mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { id filename checksum } }",
   );
   const input = { projectId: world.project.id, alt: "The lobby", file };
-  const told: number[] = [];
+  const reported: number[] = [];
   const { uploadProjectImage: image } = await clientOf().request(
     upload,
     { input },
-    { onProgress: ({ sent, total }) => told.push(sent / total) },
+    { onProgress: ({ sent, total }) => reported.push(sent / total) },
   );
   expect(image.filename).toBe("lobby.png");
-  expect(told.at(-1)).toBe(1);
-  expect(told).toEqual(told.toSorted((a, b) => a - b));
+  expect(reported.at(-1)).toBe(1);
+  expect(reported).toEqual(reported.toSorted((a, b) => a - b));
   const { fetch: losing } = played(async (to, init) => {
     await (await fetch(to, init)).text();
     throw new TypeError("fetch failed");
@@ -278,10 +278,10 @@ test("events arrive once and in order, despite lost connections", async () => {
   for (let n = 0; n < 3; n++) await enter();
   const completed: string[] = [];
   // The URL contains the position to resume from.
-  const asked: (string | null)[] = [];
+  const requests: (string | null)[] = [];
   const script = [cut(2), refusal(503, "", { "retry-after": "0" }), cut(3)];
   const losing: typeof fetch = (to, init) => {
-    asked.push(new URL(String(to)).searchParams.get("after"));
+    requests.push(new URL(String(to)).searchParams.get("after"));
     return (script.shift() ?? fetch)(to, init);
   };
   const leaving = new AbortController();
@@ -301,8 +301,8 @@ test("events arrive once and in order, despite lost connections", async () => {
   }
   expect(found).toEqual(wanted);
   expect(sequences).toEqual([...new Set(sequences)].toSorted((a, b) => (a < b ? -1 : 1)));
-  expect(asked.length).toBeGreaterThanOrEqual(3);
-  expect(asked[0]).toBe(before.rows[0].last_sequence);
+  expect(requests.length).toBeGreaterThanOrEqual(3);
+  expect(requests[0]).toBe(before.rows[0].last_sequence);
   expect(completed.length).toBeGreaterThan(0);
 });
 
@@ -311,16 +311,16 @@ test("reports a refused organization, and requests a new token once after expiry
     clientOf(options).events({ organizationId: world.harbour.id }).next();
   await expect(follow({ token: world.olga.token })).rejects.toMatchObject({ code: "NOT_FOUND", status: 404 });
   await expect(follow({ token: "bad.and.fixed" })).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
-  const asked: boolean[] = [];
+  const requests: boolean[] = [];
   const leaving = new AbortController();
   const events = clientOf({
     token: ({ refused }) => {
-      asked.push(refused);
+      requests.push(refused);
       return refused ? world.owen.token : "bad.at.first";
     },
   }).events({ organizationId: world.harbour.id, signal: leaving.signal, onComplete: () => leaving.abort() });
   expect(await events.next()).toEqual({ done: true, value: undefined });
-  expect(asked).toEqual([false, true]);
+  expect(requests).toEqual([false, true]);
 });
 
 test("a silent connection is closed, and opened again", async () => {

@@ -101,7 +101,7 @@ export function anomalies(history: readonly Transaction[], { realTime = true } =
   const [first] = graph.inCycles(history.length).flatMap((index) => graph.cycleOf(index) ?? []);
   const cycle = first && graph.cycleOf(first.from);
   if (cycle)
-    faults.push(`A cycle: ${cycle.map(({ from, why }) => `${told(history[from]!)} ${why}`).join(", ")}.`);
+    faults.push(`A cycle: ${cycle.map(({ from, why }) => `${textOf(history[from]!)} ${why}`).join(", ")}.`);
   return faults;
 }
 
@@ -153,7 +153,7 @@ function addRealTime(history: readonly Transaction[], graph: Graph): void {
   }
 }
 
-const told = ({ appended, read }: Transaction): string =>
+const textOf = ({ appended, read }: Transaction): string =>
   appended.size > 0
     ? `what appended ${[...appended].map(([list, value]) => `${value} to ${list}`).join(", ")}`
     : `what read ${[...read].map(([list, values]) => `${values.at(-1) ?? "nothing"} in ${list}`).join(", ")}`;

@@ -130,9 +130,9 @@ test("a broken connection is reopened, and keeps running work under its former i
   });
   const line = await connection.listen({});
   // Another component of the process, on the same connection.
-  const heard: (string | undefined)[] = [];
+  const received: (string | undefined)[] = [];
   const other = await connection.listen({
-    listen: { channel: "plat_test", called: (payload) => heard.push(payload) },
+    listen: { channel: "plat_test", called: (payload) => received.push(payload) },
   });
   expect(other.current()!.id).not.toBe(line.current()!.id);
   line.keep(() => (looks += 1), 3_600_000);
@@ -157,9 +157,9 @@ test("a broken connection is reopened, and keeps running work under its former i
       const both = [now!.id, (await until(() => other.current()))!.id];
       expect(await living()).toEqual(expect.arrayContaining([first.id, ...both]));
       await owner.query("select pg_notify('plat_test', $1), pg_notify('plat_unheard', '')", [fault]);
-      await until(() => heard.at(-1) === fault);
+      await until(() => received.at(-1) === fault);
     }
-    expect(heard).toEqual(["shut", "hush"]);
+    expect(received).toEqual(["shut", "hush"]);
     const { id: otherId } = other.current()!;
     await other.end();
     await until(async () => !(await living()).includes(otherId));
@@ -169,7 +169,7 @@ test("a broken connection is reopened, and keeps running work under its former i
     const { id } = line.current()!;
     line.renew();
     await until(async () => line.current()!.id !== id && !(await living()).includes(id));
-    expect(heard).toHaveLength(2);
+    expect(received).toHaveLength(2);
   } finally {
     await line.end();
     await connection.end();

@@ -96,12 +96,12 @@ test("statements of one client are executed in order, also after a transaction, 
 
 test("many requests on few connections each get their own result under their own settings", async () => {
   const opened = world.open({ max: 4 });
-  const asked = Array.from({ length: 200 }, (_, n) => `${n}`);
+  const requests = Array.from({ length: 200 }, (_, n) => `${n}`);
   const text = "select current_setting('plat.user_id'), $1::text";
   const ask = (n: string) =>
     run(opened, { ...ANN, "plat.user_id": n }, text, [n], Number(n) % 2 ? "who" : undefined);
-  const answers = await Promise.all(asked.map(async (n) => (await ask(n)).rows[0]));
-  expect(answers).toEqual(asked.map((n) => [n, n]));
+  const answers = await Promise.all(requests.map(async (n) => (await ask(n)).rows[0]));
+  expect(answers).toEqual(requests.map((n) => [n, n]));
   expect(opened.pool.totalCount).toBe(4);
 });
 

@@ -28,13 +28,13 @@ afterAll(async () => {
 /** Applies the files, inspects the result, and rolls back. */
 async function apply<T>(
   files: Record<string, string>,
-  look: (applied: Applied) => Promise<T> | T,
+  inspect: (applied: Applied) => Promise<T> | T,
   validate = true,
 ): Promise<T> {
   await using folder = await migrationFolder("", files);
   await client.query("begin");
   try {
-    return await look(await applyObjects(client, { folder: folder.path, validate }));
+    return await inspect(await applyObjects(client, { folder: folder.path, validate }));
   } finally {
     await client.query("rollback");
   }
@@ -154,11 +154,11 @@ test("objects of the API are committed and reported before the triggers of 99-tr
       create trigger last after insert on app_public.children for each row execute function app_private.tg_last();
       insert into app_public.parents (id) values (2);`,
   });
-  let told = 0;
+  let calls = 0;
   await client.query("begin");
-  const { declaredTables } = await applyObjects(client, { folder: folder.path, shown: () => told++ });
+  const { declaredTables } = await applyObjects(client, { folder: folder.path, shown: () => calls++ });
   await client.query("commit");
-  expect(told).toBe(1);
+  expect(calls).toBe(1);
   expect(declaredTables).toEqual(["app_public.children", "app_public.parents"]);
   const { rows } = await client.query(
     `select a.xmin::text::bigint < b.xmin::text::bigint as before from pg_proc a, pg_trigger b

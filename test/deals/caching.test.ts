@@ -236,7 +236,7 @@ testWithSeeds("after random deals, what is told to be unchanged is what is answe
     if (text !== "" && headers.etag) answered.push(query);
   }
   expect(answered.length).toBeGreaterThan(5);
-  const look = async (): Promise<void> => {
+  const compare = async (): Promise<void> => {
     for (const person of people)
       for (const query of answered) {
         const key = `${person.token} ${query}`;
@@ -252,7 +252,7 @@ testWithSeeds("after random deals, what is told to be unchanged is what is answe
         kept.set(key, { tag: reply.headers.etag, data: dataOf(reply) });
       }
   };
-  await look();
+  await compare();
   await fc.assert(
     fc.asyncProperty(fc.array(moves(4), { minLength: 1, maxLength: 3 }), async (players) => {
       await Promise.all(
@@ -260,8 +260,8 @@ testWithSeeds("after random deals, what is told to be unchanged is what is answe
           for (const step of steps) await play(deals, step);
         }),
       );
-      await look();
-      await look();
+      await compare();
+      await compare();
     }),
     { seed, numRuns: long ? 40 : 4, endOnFailure: true },
   );

@@ -33,7 +33,7 @@ test("the day runs from the first account to the resale, and prints its steps", 
   const sections = [...output.matchAll(/^\d+\. .*$/gm)].map(([line]) => line);
   expect([...guide.matchAll(/^## (\d+\. .*)$/gm)].map(([, title]) => title)).toEqual(sections);
 
-  for (const said of [
+  for (const sentence of [
     "The price list brought 200 homes",
     "160 of 200 are released",
     "takes part as AGENCY: Vera Stone can have leads",
@@ -58,5 +58,5 @@ test("the day runs from the first account to the resale, and prints its steps", 
     "Ada was signed in at 2 places and is at 1 now",
     "Ein Passwort hat 10 oder mehr Zeichen",
   ])
-    expect(output).toContain(said);
+    expect(output).toContain(sentence);
 });

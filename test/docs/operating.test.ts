@@ -34,7 +34,7 @@ test("its commands deploy, probe, scale, upgrade, back up, analyse, restore and 
     .replaceAll(/\b84\d\d\b/g, (port) => String(ports.get(port)));
   await using shell = await openShell();
   // No process remains after a failure.
-  const said = await shell
+  const output = await shell
     .run(
       `cd '${resolve(import.meta.dirname, "../..")}'; trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${script}`,
       {
@@ -44,7 +44,7 @@ test("its commands deploy, probe, scale, upgrade, back up, analyse, restore and 
     )
     .finally(() => removeDataDir(join(folder.path, "srv/plat-restored")));
   const of = Object.fromEntries(
-    said.split(/^# /m).map((text) => [text.split("\n")[0]!, text.slice(text.indexOf("\n") + 1)]),
+    output.split(/^# /m).map((text) => [text.split("\n")[0]!, text.slice(text.indexOf("\n") + 1)]),
   );
   expect(of["Deploy"]).toContain('"status":"ready"');
   expect(of["Deploy"]).toContain('{"data":{"publicProjects":[]}');

@@ -127,7 +127,7 @@ test("two requests that deadlock both succeed: the aborted one is retried", asyn
 test("a statement that is cancelled for taking too long is a coded error, and stores nothing", async () => {
   const endless = "if new.name = 'Endless' then perform pg_sleep(600); end if;";
   await withTrigger("at commit", endless, async () => {
-    const asked = world.ada.ask(createLead, lead("Endless"), {
+    const request = world.ada.ask(createLead, lead("Endless"), {
       headers: { "Idempotency-Key": randomUUID() },
     });
     // SQLSTATE 57014, like statement_timeout, without waiting for it.
@@ -138,7 +138,7 @@ test("a statement that is cancelled for taking too long is a coded error, and st
         )
       ).rows.length > 0;
     await until(stop);
-    const answer = await asked;
+    const answer = await request;
     expect(answer.data).toEqual({ createLead: null });
     expectMasked(answer);
     expect(answer.errors![0]!.message).toMatch(/too long .* nothing was changed/);

@@ -138,7 +138,7 @@ export async function startStage(
     const isTold = ({ red }: { red: readonly string[] }) =>
       red.includes("database") && red.includes("writes");
     const refused = (outcome: { writers: Record<string, number> }) =>
-      Object.keys(outcome.writers).some((said) => said.includes("UNAVAILABLE"));
+      Object.keys(outcome.writers).some((reply) => reply.includes("UNAVAILABLE"));
     return {
       service,
       database,

@@ -55,15 +55,15 @@ testWithSeeds(
     });
     await fuzz.learnRecords(fuzzer.records);
     /** Operations that revealed each text to outsiders. */
-    const told = new Map<Player, Map<string, string>>();
+    const received = new Map<Player, Map<string, string>>();
     const check = async () => {
-      for (const [{ name, person }, heard] of told)
-        for (const text of await foreignIds(world.owner, tables, heard, person.id))
-          faults.add(`${name} was told of ${text}`);
+      for (const [{ name, person }, texts] of received)
+        for (const text of await foreignIds(world.owner, tables, texts, person.id))
+          faults.add(`${name} received ${text}`);
       // Each of these plans as many documents as there are masked records.
       for (const player of long ? everybody : everybody.filter(({ name }) => name === "seller"))
         for (const text of await unmasked(world.owner, schema, player.person))
-          faults.add(`${player.name} was told ${text}`);
+          faults.add(`${player.name} received ${text}`);
       for (const [rule, rows] of Object.entries(await brokenInvariants(world.owner, world.dataDir)))
         faults.add(`Not true: ${rule}: ${JSON.stringify(rows)}`);
     };
@@ -76,8 +76,8 @@ testWithSeeds(
         faults.add(`${player.name} ${operation} ${JSON.stringify(variables)}: is not refused`);
       if (player.party === "Summit" || player.party === "Nobody") {
         const sent = stringsOf(variables);
-        const heard = told.get(player) ?? told.set(player, new Map()).get(player)!;
-        for (const text of stringsOf(answer.data)) if (!sent.has(text)) heard.set(text, operation);
+        const texts = received.get(player) ?? received.set(player, new Map()).get(player)!;
+        for (const text of stringsOf(answer.data)) if (!sent.has(text)) texts.set(text, operation);
       }
       if (step % learnEvery === 0) await fuzz.learnRecords(fuzzer.records);
       if (step % checkEvery === 0) {

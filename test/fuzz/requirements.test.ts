@@ -22,7 +22,7 @@ const faults: string[] = [];
  * Number of calls of each method of the payment processor, except `readEvent`, which only reads events and
  * may be called at any time.
  */
-const asked = () => new Map([...fuzz.world.calls].filter(([method]) => method !== "readEvent"));
+const calls = () => new Map([...fuzz.world.calls].filter(([method]) => method !== "readEvent"));
 
 /** The operation as a dry run, which must store nothing and call no provider. */
 async function runDry({ player: { person }, operation, variables }: WorkingInput): Promise<void> {
@@ -33,7 +33,7 @@ async function runDry({ player: { person }, operation, variables }: WorkingInput
     person.ask(mutationOf(field.name, selectionOf(field)), {
       input: { ...(variables.input as object), dryRun: true },
     });
-  const before = asked();
+  const before = calls();
   if (description.includes("has no dry run")) {
     const reason = (await ask()).errors?.[0]!.extensions.reason;
     if (reason !== "NO_DRY_RUN") faults.push(`${field.name} is refused with ${reason}`);
@@ -45,7 +45,7 @@ async function runDry({ player: { person }, operation, variables }: WorkingInput
     if (errors || !extensions.effects) faults.push(`${field.name} answers ${JSON.stringify(errors)}`);
     dryRuns.add(field.name);
   }
-  for (const [method, times] of asked())
+  for (const [method, times] of calls())
     if (times !== before.get(method)) faults.push(`${field.name} asks the processor (${method})`);
 }
 

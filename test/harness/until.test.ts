@@ -4,14 +4,14 @@ import { expect, test } from "@jest/globals";
 import { until } from "./until.ts";
 
 test("returns the result as soon as the condition is satisfied", async () => {
-  let looks = 0;
+  let calls = 0;
   expect(
     await until(
-      () => ++looks,
+      () => ++calls,
       (found) => found === 3,
     ),
   ).toBe(3);
-  expect(looks).toBe(3);
+  expect(calls).toBe(3);
 });
 
 test("fails after the time limit, with the last result", async () => {
@@ -21,7 +21,7 @@ test("fails after the time limit, with the last result", async () => {
       ({ left }) => left === 0,
       { withinMs: 10 },
     ),
-  ).rejects.toThrow(/not so within 10 ms.*"left": 2/s);
+  ).rejects.toThrow(/not satisfied within 10 ms.*"left": 2/s);
 });
 
 test("an error of the callback ends the wait", async () => {

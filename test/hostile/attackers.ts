@@ -50,13 +50,13 @@ async function client(): Promise<void> {
   }
 }
 
-const told = new Promise<"begin" | "end">((done) => {
+const received = new Promise<"begin" | "end">((done) => {
   parentPort!.on("message", (message: "begin" | "end") => {
     if (message === "end") ending.abort();
     done(message);
   });
 });
 say({ ready: true });
-if ((await told) === "begin") await Promise.all(Array.from({ length: clients }, client));
+if ((await received) === "begin") await Promise.all(Array.from({ length: clients }, client));
 say({ requests: world.requests - before, turns, faults });
 parentPort!.close();

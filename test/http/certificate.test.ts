@@ -160,10 +160,10 @@ test("reports a certificate that cannot be reloaded, and continues with the prev
   const tls = { cert: join(dataDir, "c.pem"), key: join(dataDir, "k.pem") };
   await writeFile(tls.cert, made.cert);
   await writeFile(tls.key, made.key);
-  const told: unknown[] = [];
+  const warnings: unknown[] = [];
   const expiries: (number | undefined)[] = [];
   const serving = await serve(() => {}, config({ tls }), {
-    log: { error: (fields: unknown) => void told.push(fields), info() {} } as unknown as Pick<
+    log: { error: (fields: unknown) => void warnings.push(fields), info() {} } as unknown as Pick<
       Logger,
       "error" | "info"
     >,
@@ -172,8 +172,8 @@ test("reports a certificate that cannot be reloaded, and continues with the prev
   });
   try {
     await rm(tls.cert);
-    await until(() => told.length);
-    expect(told[0]).toMatchObject({
+    await until(() => warnings.length);
+    expect(warnings[0]).toMatchObject({
       event: "tls.reload_failed",
       err: expect.objectContaining({ code: "ENOENT" }),
     });

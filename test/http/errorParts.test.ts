@@ -61,16 +61,16 @@ describe("validation", () => {
     ["{ ok @skip(if: 1) }", "if"],
   ])("%s refers to %s", (query, field) => {
     const { state } = request();
-    const told = refusals(query).map((error) => validationError(error, state).extensions);
-    expect(told[0]).toEqual({ code: "BAD_USER_INPUT", requestId: "r1", ...(field && { field }) });
+    const reported = refusals(query).map((error) => validationError(error, state).extensions);
+    expect(reported[0]).toEqual({ code: "BAD_USER_INPUT", requestId: "r1", ...(field && { field }) });
     expect([...state.errorCodes]).toEqual(["BAD_USER_INPUT"]);
   });
 
   test("an invalid enumeration value is reported with the valid ones, to viewers who may read the schema", () => {
     const [error] = refusals("{ ok(status: NWE) }");
-    const told = validationError(error!, request().state, schema);
-    expect(told.message).toBe('Value "NWE" does not exist in "Status" enum. Use one of NEW, OLD.');
-    expect(told.extensions).toEqual({
+    const reported = validationError(error!, request().state, schema);
+    expect(reported.message).toBe('Value "NWE" does not exist in "Status" enum. Use one of NEW, OLD.');
+    expect(reported.extensions).toEqual({
       code: "BAD_USER_INPUT",
       field: "status",
       allowed: ["NEW", "OLD"],
@@ -170,10 +170,10 @@ describe("values of variables", () => {
       "age",
       'Variable "$i.age" has an invalid value: Int cannot\nbe',
     ],
-  ])("%j refers to %s", (message, field, told = message) => {
+  ])("%j refers to %s", (message, field, expected = message) => {
     const error = refused(message);
     expect([error.message, error.extensions]).toEqual([
-      told,
+      expected,
       { code: "BAD_USER_INPUT", field, requestId: "r1" },
     ]);
     expect(error.message).not.toMatch(/hunter2|password/);
@@ -337,8 +337,8 @@ test.each([
   ['Field "A.b.c".', "{ A b }", 'Field "b".'],
   ['"" and "1" stay.', "{ a }", '"" and "1" stay.'],
   ['Did you mean "x"?', "{ a }", 'Did you mean "…"?'],
-])("%s, without names of the schema", (message, written, told) => {
-  expect(withoutNames(message, written)).toBe(told);
+])("%s, without names of the schema", (message, written, expected) => {
+  expect(withoutNames(message, written)).toBe(expected);
 });
 
 describe("thrown values", () => {

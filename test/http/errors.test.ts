@@ -184,7 +184,7 @@ test("in production an anonymous client learns nothing of the schema, a signed-i
 
 test("in production, validation errors for visitors contain only names that they have sent", async () => {
   await using closed = await startServer({ production: true });
-  const told = async (query: string, headers?: Record<string, string>, variables?: unknown) => {
+  const textOf = async (query: string, headers?: Record<string, string>, variables?: unknown) => {
     const { json } = await closed.graphql(query, variables, headers);
     return json.errors[0].message as string;
   };
@@ -205,14 +205,14 @@ test("in production, validation errors for visitors contain only names that they
     ],
   ];
   for (const [query, variables, message] of cases)
-    expect(await told(query, undefined, variables)).toBe(message);
+    expect(await textOf(query, undefined, variables)).toBe(message);
   const tier = { i: { email: "a", tier: "GILD" } };
   const inLiteral = 'mutation { createLead(input: { email: "a", tier: GILD }) { id } }';
-  for (const text of [await told(createLead, undefined, tier), await told(inLiteral)])
+  for (const text of [await textOf(createLead, undefined, tier), await textOf(inLiteral)])
     expect(text).toMatch(/Value "(GILD|…)" does not exist in "…" enum\.$/);
   const signedIn = { authorization: `Bearer ${tokens.good}` };
-  expect(await told("{ lead { id } }", signedIn)).toMatch(/on type "Query". Did you mean "leads"/);
-  for (const text of [await told(createLead, signedIn, tier), await told(inLiteral, signedIn)])
+  expect(await textOf("{ lead { id } }", signedIn)).toMatch(/on type "Query". Did you mean "leads"/);
+  for (const text of [await textOf(createLead, signedIn, tier), await textOf(inLiteral, signedIn)])
     expect(text).toMatch(/does not exist in "Tier" enum\. Use one of GOLD, SILVER\.$/);
   // In development, errors are complete.
   await using open = await startServer();

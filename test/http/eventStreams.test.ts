@@ -141,10 +141,10 @@ test("reports the reason before the end", async () => {
 });
 
 test("a slow reader is waited for; nothing is written to a closed one", async () => {
-  const asked: number[] = [];
+  const requested: number[] = [];
   const { response, state, done } = subscription(async function* () {
     for (const n of [1, 2, 3]) {
-      asked.push(n);
+      requested.push(n);
       yield { data: { n } };
     }
   });
@@ -152,14 +152,14 @@ test("a slow reader is waited for; nothing is written to a closed one", async ()
   const written = () => response.texts.length;
   await until(() => written() >= 2);
   for (let turns = 0; turns < 10; turns += 1) await new Promise(setImmediate);
-  expect([asked, written()]).toEqual([[1], 2]);
+  expect([requested, written()]).toEqual([[1], 2]);
   response.emit("drain");
   await until(() => written() >= 3);
-  expect(asked).toEqual([1, 2]);
+  expect(requested).toEqual([1, 2]);
   state.subscriptionError = new CodedError("UNAUTHENTICATED", "Sign in again.");
   response.emit("close");
   await done;
-  expect([asked, written(), response.ended]).toEqual([[1, 2, 3], 3, false]);
+  expect([requested, written(), response.ended]).toEqual([[1, 2, 3], 3, false]);
 });
 
 test("a reader who disconnects gets no end event", async () => {
@@ -347,9 +347,9 @@ test.each([
   ],
 ] as [string, Record<string, string>, unknown[]][])(
   "%s with %j opens no stream",
-  async (query, headers, told) => {
+  async (query, headers, expected) => {
     const { answer, calls } = await readStream(query, headers);
-    expect(refusal(answer)).toEqual(told);
+    expect(refusal(answer)).toEqual(expected);
     expect(calls.filter(([name]) => name === "take" || name === "open")).toEqual([]);
   },
 );

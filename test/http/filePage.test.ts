@@ -55,7 +55,7 @@ const refusal = async (path: string) => {
 const wrong = [403, "FORBIDDEN", "This URL is wrong or no longer valid; request a new one from the API."];
 
 test("a URL that expires is valid without a session, and the content may be cached until then", async () => {
-  database.asked.length = 0;
+  database.queries.length = 0;
   const answer = await get(address());
   expect([answer.status, answer.text]).toEqual([200, text]);
   expect(answer.headers).toMatchObject({
@@ -70,18 +70,18 @@ test("a URL that expires is valid without a session, and the content may be cach
     "cross-origin-resource-policy": "cross-origin",
   });
   expect(answer.headers["content-range"]).toBeUndefined();
-  expect(database.asked).toEqual([]);
+  expect(database.queries).toEqual([]);
 });
 
 test("a URL without expiry is valid while the record is public, which is checked as a visitor", async () => {
   const path = address();
-  database.asked.length = 0;
+  database.queries.length = 0;
   database.released.length = 0;
   clock.at += 1_200_000;
   try {
     const answer = await get(path);
     expect([answer.status, answer.headers["cache-control"]]).toEqual([200, "public, max-age=3600"]);
-    expect(database.asked).toEqual([
+    expect(database.queries).toEqual([
       ["begin read only"],
       ["set local role plat_anonymous"],
       ["select app_hidden.file_is_public($1, $2, $3) as is_public", "app_public", "plans", key],
@@ -129,9 +129,9 @@ test.each<[string, number, string, string | undefined]>([
   ["bytes=0-1,3-4", 200, text, undefined],
   ["xbytes=0-1", 200, text, undefined],
   ["items=0-1", 200, text, undefined],
-])("the range %s is answered with %i", async (range, status, content, told) => {
+])("the range %s is answered with %i", async (range, status, content, header) => {
   const answer = await get(address(), { range });
-  expect([answer.status, answer.text, answer.headers["content-range"]]).toEqual([status, content, told]);
+  expect([answer.status, answer.text, answer.headers["content-range"]]).toEqual([status, content, header]);
   expect(answer.headers["content-length"]).toBe(String(content.length));
 });
 

@@ -566,9 +566,9 @@ test("when one file cannot be received, the others are ended before the request 
 });
 
 test("for a single file, the number of remaining bytes is known, without the end of the request", async () => {
-  const told: number[] = [];
+  const reported: number[] = [];
   const take: TakeFile = async (file, { atLeast }) => {
-    told.push(atLeast);
+    reported.push(atLeast);
     return keep(file, {} as never);
   };
   const payload = body(sound);
@@ -581,7 +581,7 @@ test("for a single file, the number of remaining bytes is known, without the end
     request.end(payload);
     expect(await outcome).toEqual({ operationsRead: expect.anything() });
   }
-  expect(told).toEqual([800, 0, 0]);
+  expect(reported).toEqual([800, 0, 0]);
 });
 
 test("a request of 100 MB is accepted, and one more byte is refused", async () => {

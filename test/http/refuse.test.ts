@@ -24,13 +24,13 @@ interface Asked {
  * An application that fails with `error`, or has no route without one; returns the outcome of one request to
  * it.
  */
-async function refused(error: unknown, asked: Asked = {}) {
+async function refused(error: unknown, sent: Asked = {}) {
   const logged: unknown[][] = [];
   const state = {
     id: "r1",
     errorCodes: new Set<string>(),
     constraintMessages: new Map(),
-    claims: asked.claims,
+    claims: sent.claims,
     isDrained: false,
     log: { error: (...given: unknown[]) => void logged.push(given) },
   } as unknown as RequestState;
@@ -39,14 +39,14 @@ async function refused(error: unknown, asked: Asked = {}) {
     .use(async (request, response, next) => {
       received = request;
       beginRequest(request, state);
-      await asked.before?.(response, state);
+      await sent.before?.(response, state);
       next(error);
     })
     .use(notFound)
-    .use(refuse(asked.languageOfUser));
+    .use(refuse(sent.languageOfUser));
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { announced, headers } = asked;
+  const { announced, headers } = sent;
   const request = httpRequest({
     host: "127.0.0.1",
     port: (server.address() as AddressInfo).port,
@@ -213,7 +213,7 @@ test("of a large body nothing more is read once its request is refused, unless i
 });
 
 test("a refusal is in the language that the request accepts, or that the viewer has chosen", async () => {
-  const message = async (asked: Asked) => (await refused(undefined, asked)).json.errors[0].message as string;
+  const message = async (sent: Asked) => (await refused(undefined, sent)).json.errors[0].message as string;
   const english = await message({});
   const german = await message({ headers: { "accept-language": "de" } });
   expect(german).not.toBe(english);

@@ -23,12 +23,12 @@ test.each([
   ["NOT_FOUND", some, message],
   ["FORBIDDEN", all, message],
   ["FORBIDDEN", some, "Said."],
-] as const)("%s to %j gets the reason", (code, claims, told) => {
+] as const)("%s to %j gets the reason", (code, claims, expected) => {
   const error = new CodedError(code, "Said.", { field: "id" });
   const changed = withReason(error, claims);
   expect(changed).toMatchObject({
     code: "FORBIDDEN",
-    message: told,
+    message: expected,
     extensions: { field: "id", reason },
     cause: error,
   });

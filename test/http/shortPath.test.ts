@@ -232,7 +232,7 @@ const lineOf = ({ server }: Side, id: string) =>
     (line) => line,
   );
 
-async function told(side: Side, id: string, one: Sent) {
+async function responseOf(side: Side, id: string, one: Sent) {
   const before = side.short;
   const { status, headers, text }: Answer = await side.server.send({
     ...one,
@@ -241,7 +241,7 @@ async function told(side: Side, id: string, one: Sent) {
   await lineOf(side, id);
   const lines = side.server.log.filter(({ requestId }) => requestId === id);
   return {
-    said: { status, headers: without(headers), text, lines: lines.map(without) },
+    answer: { status, headers: without(headers), text, lines: lines.map(without) },
     wasShort: side.short > before,
   };
 }
@@ -253,12 +253,12 @@ test.each(Object.entries(sent))("a request %s has the response of the chain", as
     : ([sides.short, sides.long] as const);
   // Twice, because a registered document is looked up first.
   for (const time of [1, 2]) {
-    const here = await told(short, `${id}-${time}`, one);
-    const there = await told(other, `${id}-${time}`, one);
-    expect(here.said).toEqual(there.said);
+    const here = await responseOf(short, `${id}-${time}`, one);
+    const there = await responseOf(other, `${id}-${time}`, one);
+    expect(here.answer).toEqual(there.answer);
     expect(there.wasShort).toBe(false);
-    const isQuery = here.said.status === 200 || one.body?.toString().includes("Broken");
-    const isAnswered = time === 2 && isQuery && !here.said.text.startsWith('{"errors"');
+    const isQuery = here.answer.status === 200 || one.body?.toString().includes("Broken");
+    const isAnswered = time === 2 && isQuery && !here.answer.text.startsWith('{"errors"');
     expect({ title, wasShort: here.wasShort }).toEqual({
       title,
       wasShort: isAnswered ? !one.isLong : here.wasShort,

@@ -63,12 +63,12 @@ test("responses that are written concurrently share each slice", async () => {
       return texts;
     });
     let before = 0;
-    const look = (): void => {
+    const check = (): void => {
       longest = Math.max(longest, clock - before);
       before = clock;
-      if (!isDone) setImmediate(look);
+      if (!isDone) setImmediate(check);
     };
-    look();
+    check();
     expect(new Set((await answers).map((text) => text?.length)).size).toBe(1);
     expect(clock).toBeGreaterThan(100);
     // Eight, and up to 50 elements in each response between two checks of the clock.

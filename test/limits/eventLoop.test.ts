@@ -66,9 +66,9 @@ test("of an operation with large values, parsing them and converting them for SQ
     const of = { spreads: false, members: [], own: [], fieldName: "upsertLeads", uploadTarget: "" };
     const pieces = async (bytes?: number) => {
       ready.mockClear();
-      const asked = new OperationWork(ann, bytes);
-      await argumentValues({}, { pgSettings: withWork({}, asked) } as never, of);
-      return [asked.hasLargeInput, ready.mock.calls];
+      const requested = new OperationWork(ann, bytes);
+      await argumentValues({}, { pgSettings: withWork({}, requested) } as never, of);
+      return [requested.hasLargeInput, ready.mock.calls];
     };
     expect(await pieces()).toEqual([false, []]);
     expect(await pieces(LARGE_INPUT - 1)).toEqual([false, []]);

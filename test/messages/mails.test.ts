@@ -132,11 +132,11 @@ describe("every mail", () => {
       >;
       const english = new Set(sentences(mail.text));
       for (const language of ["fr", "de", "es"] as const) {
-        const said = mail.in(language);
-        expect(sentences(said.text).filter((line) => english.has(line))).toEqual([]);
-        expect(new Set(sentences(said.text)).size).toBe(english.size);
-        expect(said.subject === mail.subject).toBe(mail.subject === "Acme");
-        expect(said.html).not.toContain('lang="en"');
+        const translated = mail.in(language);
+        expect(sentences(translated.text).filter((line) => english.has(line))).toEqual([]);
+        expect(new Set(sentences(translated.text)).size).toBe(english.size);
+        expect(translated.subject === mail.subject).toBe(mail.subject === "Acme");
+        expect(translated.html).not.toContain('lang="en"');
       }
       expect(mail.in("en")).toEqual({ subject: mail.subject, text: mail.text, html: mail.html });
       expect(mail.text).not.toMatch(/[\ue000\ue001]/);
@@ -148,13 +148,13 @@ describe("dates and amounts", () => {
   test("follow the conventions of the language", () => {
     const line = `Offer of ${money("735000.00", "CAD")} for 1005 in Tower, accepted`;
     const due = `It can be used once, until ${dateTime(expiresAt)}. Earlier codes are no longer valid.`;
-    const said = (text: string, language: "en" | "fr" | "de" | "es") =>
+    const translated = (text: string, language: "en" | "fr" | "de" | "es") =>
       formatValues(localize(text, language, "mails").message, language).replace(/[\u00a0\u202f]/g, " ");
-    expect(said(line, "en")).toBe("Offer of CAD 735,000.00 for 1005 in Tower, accepted");
-    expect(said(line, "de")).toBe("Angebot über 735.000,00 CAD für 1005 in Tower, angenommen");
-    expect(said(line, "fr")).toBe("Offre de 735 000,00 CAD pour 1005 à Tower, accepté");
-    expect(said(due, "de")).toContain("bis 23. November 2026 um 13:33 UTC");
-    expect(said(due, "es")).toContain("hasta el 23 de noviembre de 2026 a las 13:33 UTC");
+    expect(translated(line, "en")).toBe("Offer of CAD 735,000.00 for 1005 in Tower, accepted");
+    expect(translated(line, "de")).toBe("Angebot über 735.000,00 CAD für 1005 in Tower, angenommen");
+    expect(translated(line, "fr")).toBe("Offre de 735 000,00 CAD pour 1005 à Tower, accepté");
+    expect(translated(due, "de")).toContain("bis 23. November 2026 um 13:33 UTC");
+    expect(translated(due, "es")).toContain("hasta el 23 de noviembre de 2026 a las 13:33 UTC");
     expect(formatValues(dateTime(expiresAt, "America/Toronto"), "fr")).toBe(
       "23 novembre 2026 à 08:33 (America/Toronto)",
     );

@@ -13,14 +13,14 @@ import { localizeErrors } from "../../src/messages/localizeErrors.ts";
 describe("a message", () => {
   test("has a key and a text in each language", () => {
     const english = "There is no such project.";
-    const said = (["en", "fr", "de", "es"] as const).map((language) => localize(english, language));
-    expect(said.map(({ message }) => message)).toEqual([
+    const translations = (["en", "fr", "de", "es"] as const).map((language) => localize(english, language));
+    expect(translations.map(({ message }) => message)).toEqual([
       english,
       "Ce projet n'existe pas.",
       "Dieses Projekt gibt es nicht.",
       "Este proyecto no existe.",
     ]);
-    expect(new Set(said.map(({ key }) => key))).toEqual(new Set(["thereIsNoSuchProject"]));
+    expect(new Set(translations.map(({ key }) => key))).toEqual(new Set(["thereIsNoSuchProject"]));
   });
 
   test("keeps its parameters; terms are translated, names of the API are not", () => {

@@ -68,12 +68,12 @@ test("the commands of its guide work as described", async () => {
     .join("")
     .replaceAll("https://localhost:8443", service.baseUrl);
   await using shell = await openShell();
-  const said = await shell.run(
+  const output = await shell.run(
     `cd '${folder}'; plat() { '${process.execPath}' '${program}' "$@"; }\n${script}`,
     { HOME: folder },
   );
   const of = Object.fromEntries(
-    said.split(/^# /m).map((part) => [part.split("\n")[0]!, part.slice(part.indexOf("\n") + 1)]),
+    output.split(/^# /m).map((part) => [part.split("\n")[0]!, part.slice(part.indexOf("\n") + 1)]),
   );
   expect(of["Sign in"]).toMatch(/^Dana Reyes \(demo\) at https:.*\n\* larkfield-homes {2}OWNER/);
   expect(

@@ -57,7 +57,7 @@ async function project() {
       cwd: folder.path,
       encoding: "utf8",
     });
-    return { status, said: stdout + stderr };
+    return { status, output: stdout + stderr };
   };
   await write("create schema a;");
   return { ...folder, at, git, write, commit, check, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
@@ -68,7 +68,7 @@ test("without git, without a commit and in a shallow clone, the check reports th
   const unknown = (reason: RegExp) =>
     expect(own.check()).toEqual({
       status: 0,
-      said: expect.stringMatching(
+      output: expect.stringMatching(
         new RegExp(
           `^It could not be determined whether committed migrations were edited: ${reason.source}\n$`,
         ),
@@ -95,19 +95,19 @@ test("from the baseline on, committed migrations cannot be edited or removed, bu
   await own.write("create schema a;", 1);
   await writeFile(own.at("migrations/baseline.sql"), "--! Replaces: a b\n");
   own.commit();
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
 
   await own.write("create schema b;");
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
   await own.write("create schema b2;", 2);
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
   own.commit();
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
 
   await own.write("create schema b3;", 2);
   const edited = {
     status: 1,
-    said: expect.stringMatching(
+    output: expect.stringMatching(
       /^migrations\/committed\/000002-m\.sql was edited after it was committed in \w{9}, .*`git checkout \w{9} -- migrations\/committed\/000002-m\.sql`/,
     ),
   };
@@ -117,12 +117,12 @@ test("from the baseline on, committed migrations cannot be edited or removed, bu
   expect(own.check()).toEqual(edited);
   own.git("checkout", "-q", "HEAD^", "--", "migrations");
   own.commit();
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
 
   await rm(own.at("migrations/committed/000001-m.sql"));
   expect(own.check()).toEqual({
     status: 1,
-    said: expect.stringMatching(/000001-m\.sql was removed after it was committed in /),
+    output: expect.stringMatching(/000001-m\.sql was removed after it was committed in /),
   });
 });
 
@@ -139,19 +139,19 @@ test("a migration that a branch committed and reverted counts on the branch, and
   own.commit();
   expect(own.check()).toEqual({
     status: 1,
-    said: expect.stringMatching(/000002-m\.sql was removed after it was committed in /),
+    output: expect.stringMatching(/000002-m\.sql was removed after it was committed in /),
   });
   own.git("checkout", "-q", "main");
   own.git("merge", "-q", "--no-ff", "-m", "Bring in the branch", "branch");
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
 });
 
 test("headers that do not match the text are refused, with the command that creates them", async () => {
   await using own = await project();
   await writeFile(own.at("migrations/committed/000002-m.sql"), "create schema b;\n");
-  const { status, said } = own.check();
+  const { status, output } = own.check();
   expect(status).toBe(1);
-  expect(said).toMatch(
+  expect(output).toMatch(
     /^The hashes in the header of migrations\/committed\/000002-m\.sql .*`npm run migrations:commit -- <name>`/m,
   );
 });

@@ -172,9 +172,9 @@ test("a job that killed two processes is suspended with a ticket until it is rel
     lookEveryMs: 20,
   });
   try {
-    const told = lines.filter(({ code }) => code === "JOB_SET_ASIDE");
-    expect(told).toHaveLength(2);
-    for (const line of told)
+    const tickets = lines.filter(({ code }) => code === "JOB_SET_ASIDE");
+    expect(tickets).toHaveLength(2);
+    for (const line of tickets)
       expect(line).toMatchObject({ task: "work", organization, deaths: 2, ticket: expect.any(String) });
     // Later jobs are executed, and jobs that the clock adds under the key of the suspended one are skipped.
     await add("other", { hangs: false });
@@ -197,7 +197,7 @@ test("a job that killed two processes is suspended with a ticket until it is rel
       { ...aside, attempts: 25, max_attempts: 25 },
       { ...aside, attempts: 25, max_attempts: 25 },
     ]);
-    for (const { ticket } of told) await owner.query("select app_private.release_job($1)", [ticket]);
+    for (const { ticket } of tickets) await owner.query("select app_private.release_job($1)", [ticket]);
     await until(async () => (await finished()).has("deadly"));
     const { rows: left } = await owner.query(
       "select from app_private.job_deaths where set_aside_at is not null",
@@ -208,7 +208,9 @@ test("a job that killed two processes is suspended with a ticket until it is rel
       await addTwice("clockwork", "each hour");
       return (await finished()).has("clockwork");
     });
-    const { rows: said } = await owner.query("select app_private.release_job($1) as said", [told[0]!.ticket]);
+    const { rows: said } = await owner.query("select app_private.release_job($1) as said", [
+      tickets[0]!.ticket,
+    ]);
     expect(said).toEqual([{ said: "No job is set aside under this ticket." }]);
   } finally {
     await third.stop();

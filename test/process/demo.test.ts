@@ -203,8 +203,8 @@ test("its people see what their roles permit", async () => {
       );
       return api.person(login.token);
     };
-    const look = `{ viewer { fullName } projects(first: 10) { title } leadsConnection { totalCount } publicProjects { title } }`;
-    const dana = await (await signIn(demoUser.email)).get(look);
+    const overview = `{ viewer { fullName } projects(first: 10) { title } leadsConnection { totalCount } publicProjects { title } }`;
+    const dana = await (await signIn(demoUser.email)).get(overview);
     expect(dana.viewer.fullName).toBe("Dana Reyes");
     expect(dana.projects.map((p: { title: string }) => p.title).sort()).toEqual([
       "Larkfield Gardens",
@@ -212,7 +212,7 @@ test("its people see what their roles permit", async () => {
       "The Foundry Lofts",
     ]);
     expect(dana.leadsConnection.totalCount).toBeGreaterThanOrEqual(40);
-    const sofia = await (await signIn("sofia")).get(look);
+    const sofia = await (await signIn("sofia")).get(overview);
     expect(sofia.projects).toEqual([{ title: "Larkfield Gardens" }]);
     expect(sofia.leadsConnection.totalCount).toBe(3);
     const visitor = await api.anonymous.get("{ publicProjects { title } }");

@@ -46,8 +46,8 @@ async function save(path: string, text: string): Promise<void> {
   await rename(`${file}.new`, file);
 }
 /** Waits for new output in the terminal. */
-async function said(pattern: RegExp): Promise<RegExpExecArray> {
-  const { match, end } = await service.told(pattern, read);
+async function printed(pattern: RegExp): Promise<RegExpExecArray> {
+  const { match, end } = await service.printed(pattern, read);
   read = end;
   return match;
 }
@@ -78,13 +78,13 @@ function ask(query: string): Promise<{ data?: Record<string, unknown>; errors?: 
 
 test("serves a function on save, applies later changes, and drops no request", async () => {
   await save("objects/03-projects/probe.sql", probe("'first'"));
-  await said(/Applied objects\/03-projects\/probe\.sql in .* served [\d,]+ ms after it was saved/);
+  await printed(/Applied objects\/03-projects\/probe\.sql in .* served [\d,]+ ms after it was saved/);
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "first" } });
 
   await save("objects/03-projects/probe.sql", probe("'second'"));
   const answers = new Set<unknown>();
   let holds = false;
-  const held = said(/it holds [\d,]+ ms after it was saved/).then(() => (holds = true));
+  const held = printed(/it holds [\d,]+ ms after it was saved/).then(() => (holds = true));
   await until(async () => {
     const { data, errors } = await ask("{ loopProbe }");
     expect(errors).toBeUndefined();
@@ -98,12 +98,12 @@ test("serves a function on save, applies later changes, and drops no request", a
 
 test("reports an error with file, line and column, while the API continues", async () => {
   await save("objects/03-projects/probe.sql", probe("'third' || nothing"));
-  await said(
+  await printed(
     /objects\/03-projects\/probe\.sql:2:\d+: column "nothing" does not exist[^]*The API goes on as it was\./,
   );
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "second" } });
   await save("objects/03-projects/probe.sql", probe("'third'"));
-  await said(/it holds/);
+  await printed(/it holds/);
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "third" } });
 });
 
@@ -125,7 +125,7 @@ test("a function with other arguments or another result replaces the former one,
       "",
     ),
   );
-  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
+  await printed(/Applied objects\/03-projects\/probe\.sql in .* served/);
   expect(await ask("{ loopProbe loopTimes loopGone loopGranted loopCommented }")).toMatchObject({
     data: {
       loopProbe: "third",
@@ -144,7 +144,7 @@ test("a function with other arguments or another result replaces the former one,
       commented.replace(/^comment.*\n/m, ""),
     ].join(""),
   );
-  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
+  await printed(/Applied objects\/03-projects\/probe\.sql in .* served/);
   expect(await ask("{ loopProbe loopTimes(n: 4) loopCommented }")).toMatchObject({
     data: { loopProbe: 3, loopTimes: 4, loopCommented: "commented" },
   });
@@ -165,7 +165,7 @@ create trigger loop_comment after insert on app_private.limits for each row when
 insert into app_private.limits values ('${name}', 1, '1 hour', 'A limit of the loop.');
 `;
   await save("objects/02-accounts/loop.sql", limit("loop first"));
-  await said(/Applied objects.02-accounts.loop\.sql in .* served/);
+  await printed(/Applied objects.02-accounts.loop\.sql in .* served/);
   const limits = () => sql("select name from app_private.limits where name like 'loop %'");
   expect(await limits()).toEqual([{ name: "loop first" }]);
 
@@ -174,15 +174,15 @@ insert into app_private.limits values ('${name}', 1, '1 hour', 'A limit of the l
   await save("objects/02-accounts/loop.sql", limit("loop second"));
   // The row, which is not visible in the API, changes the comment, which is visible once the database is read
   // again.
-  await said(/Schema, row: 1 created, 0 replaced, 1 dropped\./);
-  await said(/Brought the whole schema up to date; it holds/);
-  await said(/Schema, comment: 0 created, 1 replaced, 0 dropped\./);
-  await said(/Brought the whole schema up to date in .* served/);
+  await printed(/Schema, row: 1 created, 0 replaced, 1 dropped\./);
+  await printed(/Brought the whole schema up to date; it holds/);
+  await printed(/Schema, comment: 0 created, 1 replaced, 0 dropped\./);
+  await printed(/Brought the whole schema up to date in .* served/);
   expect(await limits()).toEqual([{ name: "loop second" }]);
   expect(await served("loopProbe")).toMatchObject({ description: "A probe." });
   await sql("drop table app_private.by_hand");
   await save("objects/02-accounts/loop.sql", "");
-  await said(/Schema, row: 0 created, 0 replaced, 1 dropped\./);
+  await printed(/Schema, row: 0 created, 0 replaced, 1 dropped\./);
   expect(await limits()).toEqual([]);
 });
 
@@ -191,10 +191,10 @@ test("reports omissions after a save, with a remedy", async () => {
   const forgotten = `create function app_public.forgotten() returns int language sql stable as $$ select 1 $$;
     comment on function app_public.forgotten() is 'A number.';`;
   await save(file, forgotten);
-  const [sentence] = await said(/function-grant: .*/);
+  const [sentence] = await printed(/function-grant: .*/);
   expect(sentence).toMatch(/app_public\.forgotten.*grant execute/);
   await rm(join(clone.path, "migrations", file));
-  await said(/Applied objects.03-projects.forgotten\.sql/);
+  await printed(/Applied objects.03-projects.forgotten\.sql/);
 });
 
 test("a table is developed in current.sql, edited like a migration that runs once, committed by one command, and kept", async () => {
@@ -215,7 +215,7 @@ comment on table app_public.loop_things is 'A thing.';
   // Usually both in one save; the table is applied first, whatever the order of the files.
   await save(objects, text);
   await save("current.sql", table("label text not null"));
-  await said(/Applied (?:current\.sql, )?objects.03-projects.loop-things\.sql in .* served/);
+  await printed(/Applied (?:current\.sql, )?objects.03-projects.loop-things\.sql in .* served/);
   // Not by introspection, of which the service answers one in four seconds.
   const isServed = async (field: string) => {
     const { errors = [] } = await ask(
@@ -227,7 +227,7 @@ comment on table app_public.loop_things is 'A thing.';
   expect(await isServed("colour")).toBe(false);
 
   await save("current.sql", table("label text not null, colour text"));
-  await said(/Applied current\.sql in .* served/);
+  await printed(/Applied current\.sql in .* served/);
   expect(await isServed("colour")).toBe(true);
 
   const wrong = spawnSync(process.execPath, ["src/cli/commitMigration.ts"], {
@@ -247,7 +247,7 @@ comment on table app_public.loop_things is 'A thing.';
     status: 1,
     stderr: 'migrations/current.sql:1:36: type "nothing" does not exist\n',
   });
-  await said(/current\.sql:1:36: type "nothing" does not exist[^]*The API goes on as it was/);
+  await printed(/current\.sql:1:36: type "nothing" does not exist[^]*The API goes on as it was/);
   await save("current.sql", table("label text not null, colour text"));
 
   const committed = spawnSync(process.execPath, ["src/cli/commitMigration.ts", "loop-things"], {

@@ -18,13 +18,13 @@ afterAll(async () => {
   await stage?.[Symbol.asyncDispose]();
 });
 
-const told = (outcomes: Record<string, number>) =>
+const summary = (outcomes: Record<string, number>) =>
   Object.entries(outcomes)
     .map(([said, times]) => `${times} × ${said}`)
     .join("; ");
 const print = (name: string, { tries, readers, writers, longestMs, red, backAfterMs, lost }: Outcome) =>
   process.stderr.write(
-    `| ${name} | ${tries} | reads: ${told(readers)}; changes: ${told(writers)}; longest ${longestMs} ms; /readyz: ${red.join(", ") || "ready"} | ${backAfterMs} ms | ${lost} |\n`,
+    `| ${name} | ${tries} | reads: ${summary(readers)}; changes: ${summary(writers)}; longest ${longestMs} ms; /readyz: ${red.join(", ") || "ready"} | ${backAfterMs} ms | ${lost} |\n`,
   );
 
 test.each([

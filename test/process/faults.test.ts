@@ -25,27 +25,27 @@ const noChanges = "200 UNAVAILABLE, Retry-After: 15";
 /** With 503 if the token could not be looked up. */
 const unavailable = ["200 UNAVAILABLE, Retry-After: 5", "503 UNAVAILABLE, Retry-After: 5"];
 
-const saw = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
+const outcomesOf = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
 const hasSeen = (outcomes: Record<string, number>, allowed: string[]) => {
-  expect(saw(outcomes).filter((said) => !allowed.includes(said))).toEqual([]);
+  expect(outcomesOf(outcomes).filter((said) => !allowed.includes(said))).toEqual([]);
 };
 
 /** Clients notice nothing. */
 const unnoticed = ({ readers, writers, red }: Outcome) =>
-  expect([saw(readers), saw(writers), red]).toEqual([[well], [well], []]);
+  expect([outcomesOf(readers), outcomesOf(writers), red]).toEqual([[well], [well], []]);
 
 /**
  * Clients wait longer. A process that has lost its connections is not ready until it has one, which takes
  * more than two seconds.
  */
 const slower = ({ readers, writers, red }: Outcome) => {
-  expect([saw(readers), saw(writers)]).toEqual([[well], [well]]);
+  expect([outcomesOf(readers), outcomesOf(writers)]).toEqual([[well], [well]]);
   expect(["", "database"]).toContain(red.join());
 };
 
 /** Reads succeed, changes are refused, and the load balancer is notified. */
 const readsGoOn = ({ readers, writers, red }: Outcome) => {
-  expect(saw(readers)).toEqual([well]);
+  expect(outcomesOf(readers)).toEqual([well]);
   hasSeen(writers, [well, noChanges]);
   expect(red).toEqual(["writes"]);
 };
@@ -150,8 +150,8 @@ test("reports a certificate that cannot be reloaded by log, metrics and /readyz,
   };
   expect(await readiness()).not.toHaveProperty("warnings");
   await rename(tls.cert, `${tls.cert}.away`);
-  const told = await until(readiness, ({ warnings }) => warnings);
-  expect(told).toMatchObject({ status: 200, warnings: ["certificate cannot be read"] });
+  const reported = await until(readiness, ({ warnings }) => warnings);
+  expect(reported).toMatchObject({ status: 200, warnings: ["certificate cannot be read"] });
   expect(service.log()).toContain('"event":"tls.reload_failed"');
   const metrics = await (await fetch(`${played.monitoring}/metrics`)).text();
   expect(metrics).toMatch(/^plat_certificate_reload_failures_total [1-9]/m);

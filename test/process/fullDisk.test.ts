@@ -59,7 +59,7 @@ afterAll(async () => {
   await disk[Symbol.asyncDispose]();
 });
 
-const saw = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
+const outcomesOf = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
 const refused = (outcomes: Record<string, number>) =>
   Object.keys(outcomes).some((said) => said.includes("UNAVAILABLE"));
 const fill = async () => {
@@ -79,10 +79,10 @@ test("the data folder is full: reads succeed, changes are refused until there is
     seen: ({ writers }) => refused(writers),
   };
   const { readers, writers, red, lost } = await play(played, full);
-  expect(saw(readers)).toEqual(["200"]);
-  expect(saw(writers).filter((said) => !["200", "200 UNAVAILABLE, Retry-After: 15"].includes(said))).toEqual(
-    [],
-  );
+  expect(outcomesOf(readers)).toEqual(["200"]);
+  expect(
+    outcomesOf(writers).filter((said) => !["200", "200 UNAVAILABLE, Retry-After: 15"].includes(said)),
+  ).toEqual([]);
   expect({ red, lost }).toEqual({ red: ["writes"], lost: 0 });
   expect(service.log()).not.toContain('"event":"embedded.ended"');
 });
@@ -114,7 +114,7 @@ test("a full disk of the write-ahead log stops the server, which restarts when t
   };
   const { readers, writers, red, lost } = await play(played, full);
   expect(
-    [...saw(readers), ...saw(writers)].filter(
+    [...outcomesOf(readers), ...outcomesOf(writers)].filter(
       (said) => said !== "200" && !/UNAVAILABLE, Retry-After: /.test(said),
     ),
   ).toEqual([]);

@@ -37,7 +37,7 @@ test("no event is lost or repeated, however often the process dies", async () =>
 
   /** Reads the stream across all deaths; returns the sequence numbers in the order of arrival. */
   async function follow(token: string, last: () => number): Promise<number[]> {
-    const told: number[] = [];
+    const received: number[] = [];
     let lastId = String(begun);
     while (Number(lastId) < last()) {
       let stream: OpenStream;
@@ -51,11 +51,11 @@ test("no event is lost or repeated, however often the process dies", async () =>
       await until(() => stream.isClosed || Number(stream.lastId ?? 0) >= last(), Boolean, {
         withinMs: 60_000,
       });
-      told.push(...stream.events.map(({ sequence }) => Number(sequence)));
+      received.push(...stream.events.map(({ sequence }) => Number(sequence)));
       lastId = stream.lastId ?? lastId;
       stream.close();
     }
-    return told;
+    return received;
   }
 
   const following = Array.from({ length: readers }, (_, n) =>
@@ -81,6 +81,6 @@ test("no event is lost or repeated, however often the process dies", async () =>
   expect(await head()).toBe(begun + events);
   isOver = true;
   const all = Array.from({ length: events }, (_, n) => begun + 1 + n);
-  for (const told of await Promise.all(following)) expect(told).toEqual(all);
+  for (const received of await Promise.all(following)) expect(received).toEqual(all);
   await service.stop();
 }, 180_000);

@@ -189,12 +189,12 @@ test("a migration waits for a lock without blocking others", async () => {
   const holder = new Client({ connectionString: database.ownerUrl });
   await holder.connect();
   await holder.query("begin; lock table app_public.units in access share mode");
-  const told: string[] = [];
+  const reported: string[] = [];
   const log = {
     info() {},
     error() {},
     warn({ event }: { event: string }) {
-      told.push(event);
+      reported.push(event);
     },
   };
   const brought = migrate(database.ownerUrl, {
@@ -202,7 +202,7 @@ test("a migration waits for a lock without blocking others", async () => {
     authenticatorUrl: database.authenticatorUrl,
     logger: log,
   });
-  await until(() => told.includes("migration.lock_timeout"));
+  await until(() => reported.includes("migration.lock_timeout"));
   // Readers of the table wait for the migration only for a moment, also while it retries.
   const reader = new Client({ connectionString: database.ownerUrl, options: "-c lock_timeout=500ms" });
   await reader.connect();
@@ -210,9 +210,9 @@ test("a migration waits for a lock without blocking others", async () => {
   await until(async () => {
     await reader.query("select count(*) from app_public.units");
     reads += 1;
-    return told.length >= 4;
+    return reported.length >= 4;
   });
-  expect(reads).toBeGreaterThan(told.length);
+  expect(reads).toBeGreaterThan(reported.length);
   await reader.end();
   await holder.query("commit");
   await holder.end();
@@ -224,14 +224,18 @@ test("a migration waits for a lock without blocking others", async () => {
 test("reports manual changes that no migration can make, and keeps them", async () => {
   await sql("create rule quiet as on delete to app_public.units do instead nothing");
   await folder.objects({ "answer.sql": answer("second") });
-  const told: string[] = [];
+  const reported: string[] = [];
   await migrate(database.ownerUrl, {
     folder: folder.path,
     authenticatorUrl: database.authenticatorUrl,
-    logger: { info() {}, error() {}, warn: (_about: unknown, message: string) => void told.push(message) },
+    logger: {
+      info() {},
+      error() {},
+      warn: (_about: unknown, message: string) => void reported.push(message),
+    },
   });
   expect(await answered()).toBe("second");
-  expect(told.filter((message) => /left unchanged/.test(message))).toEqual([
+  expect(reported.filter((message) => /left unchanged/.test(message))).toEqual([
     expect.stringContaining("quiet"),
   ]);
   expect(await sql("select rulename from pg_rules where rulename = 'quiet'")).toHaveLength(1);

@@ -200,9 +200,9 @@ test("the guide's commands for probes and metrics work, and the tests of the ale
   await using shell = await openShell();
   for (const command of commands) {
     if (command.startsWith("promtool") && !isThere) continue;
-    const said = await shell.run(
+    const output = await shell.run(
       `cd '${join(folder, "..")}'; ${command.replace("http://127.0.0.1:8444", monitoring)}`,
     );
-    expect([command, said]).toEqual([command, expect.stringMatching(/alive|ready|plat_|SUCCESS/)]);
+    expect([command, output]).toEqual([command, expect.stringMatching(/alive|ready|plat_|SUCCESS/)]);
   }
 });

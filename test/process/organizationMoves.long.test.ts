@@ -86,8 +86,8 @@ function startWriters(count: number) {
       else {
         // Its projects are not found here any longer: the directory has its new location.
         const [where] = (await ask(at, token, WHERE)).errors ?? [];
-        const { code: told, url } = (where?.extensions ?? {}) as Record<string, unknown>;
-        if (told === "ORGANIZATION_MOVED") {
+        const { code: refusal, url } = (where?.extensions ?? {}) as Record<string, unknown>;
+        if (refusal === "ORGANIZATION_MOVED") {
           seen.moved += 1;
           at = url as string;
           token = (await signIn(at)).token;
@@ -186,9 +186,9 @@ test("it moves while members write: nothing is lost or duplicated, and the event
       stdio: ["ignore", "ignore", "pipe"],
     },
   );
-  let told = "";
-  killed.stderr!.setEncoding("utf8").on("data", (text: string) => (told += text));
-  await until(() => told.includes("Comparing") || killed.exitCode !== null, Boolean, { withinMs: 120_000 });
+  let output = "";
+  killed.stderr!.setEncoding("utf8").on("data", (text: string) => (output += text));
+  await until(() => output.includes("Comparing") || killed.exitCode !== null, Boolean, { withinMs: 120_000 });
   await killChild(killed);
   const before = seen.acknowledged.size;
   await until(() => seen.acknowledged.size >= before + 20, Boolean, { withinMs: 60_000 });

@@ -62,11 +62,11 @@ test("unsupported configurations are refused at the start with one sentence, and
   await pooler[Symbol.asyncDispose]();
   pooler = await startIt();
   await requirePooler(api("transaction"), authenticatorUrl, false);
-  const told = await requirePooler(api("transaction"), authenticatorUrl, true).then(
+  const message = await requirePooler(api("transaction"), authenticatorUrl, true).then(
     () => "",
     (error: Error) => error.message,
   );
-  expect(told).toMatch(
+  expect(message).toMatch(
     tracksStatements() ? /^$/ : /keeps no track of prepared statements: set PREPARED_STATEMENTS=0/,
   );
   await requirePooler(api("session"), authenticatorUrl, true);
@@ -135,7 +135,7 @@ test.each(preparing)(
     expect(load.wrong).toEqual([]);
     await until(
       () => stream.events.length,
-      (told) => told >= load.acknowledged.size,
+      (stored) => stored >= load.acknowledged.size,
     );
     stream.close();
 

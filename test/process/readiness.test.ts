@@ -25,15 +25,15 @@ test("a process that stops is not ready, whatever its components report", async 
 
 test("concurrent checks check each component once; later ones check again", async () => {
   const readiness = new Readiness();
-  let asked = 0;
+  let calls = 0;
   readiness.add("database", async () => {
-    asked += 1;
+    calls += 1;
     await new Promise(setImmediate);
     return true;
   });
   const reports = await Promise.all(Array.from({ length: 100 }, () => readiness.report()));
   expect(new Set(reports.map(({ ready }) => ready))).toEqual(new Set([true]));
-  expect(asked).toBe(1);
+  expect(calls).toBe(1);
   await readiness.report();
-  expect(asked).toBe(2);
+  expect(calls).toBe(2);
 });

@@ -51,11 +51,11 @@ test("a paused standby is not used, and is used again afterwards", async () => {
   await onStandbys("select pg_wal_replay_pause()");
   expect(await check(100, 2)).toMatchObject({ stale: [], failed: [] });
   expect(await readsElsewhere()).toBe(false);
-  const told = (event: string) => until(() => service.log().includes(`"event":"database.${event}"`));
-  await told("replica_left_out");
+  const logged = (event: string) => until(() => service.log().includes(`"event":"database.${event}"`));
+  await logged("replica_left_out");
   await onStandbys("select pg_wal_replay_resume()");
   await until(readsElsewhere);
-  await told("replica_back");
+  await logged("replica_back");
 });
 
 test("a revoked token is refused immediately, also while it is still valid on the standbys", async () => {

@@ -72,21 +72,21 @@ export async function killUpgrade(dataDir: string, server: string, phase: Phase)
   const child = startChild([join(import.meta.dirname, "upgradeChild.ts"), dataDir, server], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let told = "";
-  child.stdout!.setEncoding("utf8").on("data", (text: string) => (told += text));
+  let output = "";
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => (output += text));
   const entries = (folder: string) => readdir(folder).catch(() => []);
   const reached: Record<Phase, () => unknown> = {
     folder: async () => (await entries(join(made, "old"))).length > 0,
     initdb: async () => (await entries(made)).some((name) => name.startsWith("unfinished-")),
-    migrating: () => told.includes("Migrating"),
+    migrating: () => output.includes("Migrating"),
     rows: async () => (await entries(join(made, "old/pg_replslot"))).length > 0,
-    switch: () => told.includes("Putting"),
+    switch: () => output.includes("Putting"),
   };
   await until(
-    async () => ({ told, reached: await reached[phase](), ended: child.exitCode }),
+    async () => ({ output, reached: await reached[phase](), ended: child.exitCode }),
     (now) => now.reached || now.ended !== null,
     { withinMs: 60_000 },
   );
-  if (child.exitCode !== null) throw new Error(`It ended before it could be killed: ${told}`);
+  if (child.exitCode !== null) throw new Error(`It ended before it could be killed: ${output}`);
   await killChild(child);
 }

@@ -112,7 +112,7 @@ describe("the check", () => {
 });
 
 describe("the check, with many sentences of sales mails", () => {
-  const look = (body: string) =>
+  const checkBody = (body: string) =>
     checkDraft({ subject: "Your home", body }, sentences.facts, sentences.quotes);
   /** The weekday on which it is sent is unknown; a relative price needs a fact of its own. */
   const withheld = [
@@ -121,12 +121,12 @@ describe("the check, with many sentences of sales mails", () => {
   ];
 
   test("accepts all honest ones except for a few", () => {
-    expect(sentences.honest.filter((body) => look(body).violations.length > 0)).toEqual(withheld);
+    expect(sentences.honest.filter((body) => checkBody(body).violations.length > 0)).toEqual(withheld);
   });
 
   test("accepts no wrong one", () => {
-    expect(sentences.wrong.filter((body) => look(body).violations.length === 0)).toEqual([]);
-    expect(sentences.loose.filter((body) => look(body).loose.length === 0)).toEqual([]);
+    expect(sentences.wrong.filter((body) => checkBody(body).violations.length === 0)).toEqual([]);
+    expect(sentences.loose.filter((body) => checkBody(body).loose.length === 0)).toEqual([]);
   });
 });
 
@@ -199,18 +199,18 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
       warnings: [],
       model: "test-model-1",
     });
-    const [asked] = server.asked;
-    expect(asked!.message.task).toEqual({
+    const [sent] = server.asked;
+    expect(sent!.message.task).toEqual({
       purpose: request.purpose,
       tone: "NEUTRAL",
       language: "en",
       instructions: null,
     });
-    expect(asked!.message.facts).toEqual(facts.map(({ key, statement }) => ({ key, statement })));
-    expect(asked!.message.quotes).toEqual(request.quotes);
-    expect(asked!.body).not.toHaveProperty("tools");
-    expect(JSON.stringify(asked!.body)).toContain('"additionalProperties":false');
-    expect(JSON.stringify(asked!.headers)).toContain("sk-test");
+    expect(sent!.message.facts).toEqual(facts.map(({ key, statement }) => ({ key, statement })));
+    expect(sent!.message.quotes).toEqual(request.quotes);
+    expect(sent!.body).not.toHaveProperty("tools");
+    expect(JSON.stringify(sent!.body)).toContain('"additionalProperties":false');
+    expect(JSON.stringify(sent!.headers)).toContain("sk-test");
   });
 
   test("reads a response within a code block", async () => {
@@ -231,8 +231,8 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
     ["an empty text", draft("  "), true, "empty"],
     ["half of it", { text: '{"subject": "He', stop: "length" as const }, true, "did not finish"],
     ["a refusal", { text: null, stop: "refusal" as const }, false, "declines"],
-  ])("fails on %s", async (_what, said, retryable, message) => {
-    server.says(() => said);
+  ])("fails on %s", async (_what, modelOutput, retryable, message) => {
+    server.says(() => modelOutput);
     expect(await failure()).toMatchObject({ retryable, message: expect.stringContaining(message) });
   });
 

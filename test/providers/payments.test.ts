@@ -312,23 +312,26 @@ test("an account accepts payments when its representatives are verified", async 
     status: "ONBOARDING",
     requirements: expect.arrayContaining(["representative.first_name"]),
   });
-  const told = await processor.submitPerson(account.id, person);
-  expect(told).toMatchObject({ status: "REQUIREMENTS_DUE", requirements: ["verification.document"] });
+  const submitted = await processor.submitPerson(account.id, person);
+  expect(submitted).toMatchObject({ status: "REQUIREMENTS_DUE", requirements: ["verification.document"] });
   await expect(processor.submitPerson(account.id, { ...person, id: "r2" })).rejects.toThrow(ProcessorRefusal);
   const moved = {
     ...person,
-    personId: told.id,
+    personId: submitted.id,
     version: 2,
     address: { ...person.address, thoroughfare: "1 Quay Street" },
   };
-  expect(await processor.submitPerson(account.id, moved)).toMatchObject({ id: told.id, status: "VERIFIED" });
+  expect(await processor.submitPerson(account.id, moved)).toMatchObject({
+    id: submitted.id,
+    status: "VERIFIED",
+  });
   expect(await processor.readAccount(account.id)).toMatchObject({
     status: "ENABLED",
     requirements: [],
-    people: [{ id: told.id, status: "VERIFIED" }],
+    people: [{ id: submitted.id, status: "VERIFIED" }],
   });
-  await processor.removePerson(account.id, told.id);
-  await processor.removePerson(account.id, told.id);
+  await processor.removePerson(account.id, submitted.id);
+  await processor.removePerson(account.id, submitted.id);
   expect((await processor.readAccount(account.id)).status).toBe("ONBOARDING");
   await processor.closeAccount(account.id);
   await processor.closeAccount(account.id);
@@ -384,7 +387,7 @@ describe("the API of the sandbox", () => {
 describe("events", () => {
   test("are signed, sent until they are accepted, and listed", async () => {
     const since = Date.now() / 1000 - 1;
-    const heard: { body: Buffer; signature: string }[] = [];
+    const received: { body: Buffer; signature: string }[] = [];
     let fails = 1;
     const listener: RequestListener = (request, response) => {
       const parts: Buffer[] = [];
@@ -392,7 +395,10 @@ describe("events", () => {
       request.on("end", () => {
         response.writeHead(fails-- > 0 ? 500 : 200).end();
         if (fails < 0)
-          heard.push({ body: Buffer.concat(parts), signature: String(request.headers["stripe-signature"]) });
+          received.push({
+            body: Buffer.concat(parts),
+            signature: String(request.headers["stripe-signature"]),
+          });
       });
     };
     const receiver = await listening(listener);
@@ -412,14 +418,14 @@ describe("events", () => {
       },
       (remaining) => remaining === 0,
     );
-    const events = heard.map(({ body, signature }) => processor.readEvent(body, signature)!);
+    const events = received.map(({ body, signature }) => processor.readEvent(body, signature)!);
     expect(events.map(({ type }) => type).sort()).toEqual([
       "charge.succeeded",
       "payment_intent.created",
       "payment_intent.succeeded",
     ]);
     expect(new Set(events.map(({ objectId }) => objectId))).toEqual(new Set([state.id]));
-    const [{ body, signature }] = heard as [(typeof heard)[0]];
+    const [{ body, signature }] = received as [(typeof received)[0]];
     expect(processor.readEvent(Buffer.from(`${body} `), signature)).toBeUndefined();
     expect(processor.readEvent(body, undefined)).toBeUndefined();
     expect(processor.readEvent(body, signature.replace(/v1=..../, "v1=0000"))).toBeUndefined();

@@ -95,11 +95,11 @@ test("masking views return the results of the column functions for visible rows"
       const inView = masked.get(one.name)?.get(viewer.name);
       if (!inView) continue;
       const seen = masked.get(one.table.replace("app_public.", "app_hidden.masked_"))!.get(viewer.name)!;
-      const told = answers.get(one.name)!.get(viewer.name) ?? [];
-      const asked = testedRows(world, one, viewer);
-      for (const label of seen.filter((row) => asked.has(row))) {
+      const listed = answers.get(one.name)!.get(viewer.name) ?? [];
+      const tested = testedRows(world, one, viewer);
+      for (const label of seen.filter((row) => tested.has(row))) {
         if (inView.includes(label)) given += 1;
-        if (inView.includes(label) !== told.includes(label))
+        if (inView.includes(label) !== listed.includes(label))
           different.push(`${one.name}, ${viewer.name}: ${label}`);
       }
     }

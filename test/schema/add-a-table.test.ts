@@ -64,9 +64,9 @@ test.each([
   [{ name: "A", size: "HUGE" }, /HUGE/],
   [{ name: "A", putUpOn: "2026-02-30" }, /Not a valid date/],
   [{ name: "A", size: "LARGE" }, /A large billboard needs its monthly rent/],
-])("refuses %j with BAD_USER_INPUT", async (input, said) => {
+])("refuses %j with BAD_USER_INPUT", async (input, expected) => {
   const { code, field, message } = await world.owen.refused(...create(input));
-  expect([code, `${field} ${message}`]).toEqual(["BAD_USER_INPUT", expect.stringMatching(said)]);
+  expect([code, `${field} ${message}`]).toEqual(["BAD_USER_INPUT", expect.stringMatching(expected)]);
 });
 
 test("updates given fields, and refuses a lost update", async () => {
@@ -247,13 +247,13 @@ test("writes events of changes, and shows them as the record's history", async (
 });
 
 describe("permissions", () => {
-  const look = `query ($id: ID!, $project: ID!) {
+  const query = `query ($id: ID!, $project: ID!) {
     billboard(id: $id) { name } billboards { id } project(id: $project) { billboards { id } }
   }`;
 
   test("a member can read but not write", async () => {
     const { id } = await billboard({ name: "Seen" });
-    const seen = await world.max.get(look, { id, project: world.project.id });
+    const seen = await world.max.get(query, { id, project: world.project.id });
     expect(seen.billboard).toEqual({ name: "Seen" });
     expect(seen.project.billboards.length).toBeGreaterThan(0);
     expect(await world.max.refused(...create({ name: "Mine" }))).toMatchObject({
@@ -267,14 +267,14 @@ describe("permissions", () => {
       expect(await world.max.refused(`mutation ($id: ID!) { ${operation} { id } }`, { id })).toMatchObject({
         code: "FORBIDDEN",
       });
-    expect((await world.owen.get(look, { id, project: world.project.id })).billboard).toEqual({
+    expect((await world.owen.get(query, { id, project: world.project.id })).billboard).toEqual({
       name: "Seen",
     });
   });
 
   test("another organization sees nothing", async () => {
     const { id } = await billboard({ name: "Hidden" });
-    const seen = await world.olga.get(look, { id, project: world.project.id });
+    const seen = await world.olga.get(query, { id, project: world.project.id });
     expect(seen).toEqual({ billboard: null, billboards: [], project: null });
     expect(
       (await world.olga.get("{ billboardsConnection { totalCount } }")).billboardsConnection.totalCount,
@@ -295,7 +295,7 @@ describe("permissions", () => {
       `mutation ($id: ID!) { updateProject(input: { id: $id, visibility: PUBLIC }) { id } }`,
       { id: world.project.id },
     );
-    const { data, errors } = await world.anonymous.ask(look, { id, project: world.project.id });
+    const { data, errors } = await world.anonymous.ask(query, { id, project: world.project.id });
     // No policy permits visitors to read any, so they are asked to sign in; for a public project, the field
     // is null.
     expect(data).toEqual({ billboard: null, billboards: null, project: { billboards: null } });
@@ -337,14 +337,14 @@ test("a masked note is hidden from an agency in its field and its history", asyn
     { id },
   );
   await affiliate(world, world.project, world.summit, "MARKETER");
-  const look = `query ($id: ID!) {
+  const query = `query ($id: ID!) {
     billboard(id: $id) { name notes events { name changes data } }
     events(filter: { subjectId: $id }) { changes data }
   }`;
-  const own = await world.owen.get(look, { id });
+  const own = await world.owen.get(query, { id });
   expect(own.billboard.notes).toBe("They will go lower");
   expect(own.billboard.events[0].changes).toEqual({ notes: [null, "They will go lower"] });
-  const theirs = await world.olga.get(look, { id });
+  const theirs = await world.olga.get(query, { id });
   expect(theirs.billboard).toMatchObject({ name: "Noted", notes: null });
   expect(theirs.billboard.events.map((event: any) => [event.name, event.changes, event.data.notes])).toEqual([
     ["billboard.updated", {}, null],

@@ -61,7 +61,7 @@ const take = (wish: Wish) =>
 const release = async (claim: { id: string }) =>
   (await people.owner.query("select app_private.release_claim($1, 'CANCELLED') as released", [claim.id]))
     .rows[0].released;
-const look = async (table: "units" | "lots", id: string) =>
+const read = async (table: "units" | "lots", id: string) =>
   (
     await people.owner.query(`select status, price::float as price from app_public.${table} where id = $1`, [
       id,
@@ -110,7 +110,7 @@ test("of 1,000 concurrent claims on a unit, exactly one succeeds", async () => {
     INVENTORY_UNAVAILABLE: 999,
   });
   expect(await activeClaims([home])).toBe(1);
-  expect(await look("units", home)).toEqual({ status: "RESERVED", price: 400_000 });
+  expect(await read("units", home)).toEqual({ status: "RESERVED", price: 400_000 });
 });
 
 test("exactly one of 300 concurrent claims on a lot, or on its two units, succeeds after the previous one has expired", async () => {
@@ -156,7 +156,7 @@ test("a claim on a unit claims its lot, and vice versa, unless several units are
   const land = await lot();
   const [first, second] = [await unit(land), await unit(land)];
   const claim = await take({ unit: first, expires: "2 hours" });
-  expect([await look("units", first), await look("lots", land)]).toMatchObject([
+  expect([await read("units", first), await read("lots", land)]).toMatchObject([
     { status: "RESERVED" },
     { status: "RESERVED" },
   ]);
@@ -168,21 +168,21 @@ test("a claim on a unit claims its lot, and vice versa, unless several units are
   await release(claim);
   const land2 = await take({ lot: land });
   expect(await refusal(take({ unit: second }))).toMatchObject({ code: "INVENTORY_UNAVAILABLE" });
-  expect(await look("units", second)).toMatchObject({ status: "AVAILABLE" });
+  expect(await read("units", second)).toMatchObject({ status: "AVAILABLE" });
   await release(land2);
 
   const shared = await lot({ multiUnit: true });
   const homes = [await unit(shared), await unit(shared)];
   await take({ unit: homes[0] });
   await take({ unit: homes[1] });
-  expect(await look("lots", shared)).toMatchObject({ status: "AVAILABLE" });
+  expect(await read("lots", shared)).toMatchObject({ status: "AVAILABLE" });
   expect(await refusal(take({ lot: shared }))).toMatchObject({ code: "INVENTORY_UNAVAILABLE" });
 });
 
 test("a lot that is only sold with its home keeps its status, but is claimed too", async () => {
   const land = await lot({ status: "UNRELEASED" });
   await take({ unit: await unit(land) });
-  expect(await look("lots", land)).toMatchObject({ status: "UNRELEASED" });
+  expect(await read("lots", land)).toMatchObject({ status: "UNRELEASED" });
   expect(await refusal(byHand("lots", { id: land, status: "AVAILABLE" }))).toMatchObject({
     code: "INVENTORY_UNAVAILABLE",
     field: "status",
@@ -192,10 +192,10 @@ test("a lot that is only sold with its home keeps its status, but is claimed too
 test("the next claim releases an expired one", async () => {
   const home = await unit(await lot());
   const old = await take({ unit: home, expires: "-1 second" });
-  expect(await look("units", home)).toMatchObject({ status: "RESERVED" });
+  expect(await read("units", home)).toMatchObject({ status: "RESERVED" });
   const next = await take({ unit: home, kind: "PURCHASE" });
   expect(next.id).not.toBe(old.id);
-  expect(await look("units", home)).toMatchObject({ status: "PENDING" });
+  expect(await read("units", home)).toMatchObject({ status: "PENDING" });
   const { rows } = await people.owner.query(
     "select release_reason, released_at is not null as released from app_hidden.claims where id = $1",
     [old.id],
@@ -203,7 +203,7 @@ test("the next claim releases an expired one", async () => {
   expect(rows).toEqual([{ release_reason: "EXPIRED", released: true }]);
   // Claims that now belong to another record are unchanged.
   expect(await release(old)).toBe(false);
-  expect(await look("units", home)).toMatchObject({ status: "PENDING" });
+  expect(await read("units", home)).toMatchObject({ status: "PENDING" });
 });
 
 test("the job releases expired claims only", async () => {
@@ -213,7 +213,7 @@ test("the job releases expired claims only", async () => {
   await take({ unit: endless });
   const { rows } = await people.owner.query("select app_private.expire_due() as amount");
   expect(rows).toEqual([{ amount: 1 }]);
-  expect(await Promise.all([over, running, endless].map((id) => look("units", id)))).toMatchObject([
+  expect(await Promise.all([over, running, endless].map((id) => read("units", id)))).toMatchObject([
     { status: "AVAILABLE" },
     { status: "RESERVED" },
     { status: "RESERVED" },
@@ -227,15 +227,15 @@ test("when a claim ends, unit and lot are listed again at their former price", a
   await byHand("units", { id: home, price: 480_000 });
   await byHand("lots", { id: land, price: 60_000 });
   expect(await release(claim)).toBe(true);
-  expect(await look("units", home)).toEqual({ status: "AVAILABLE", price: 500_000 });
-  expect(await look("lots", land)).toEqual({ status: "AVAILABLE", price: 70_000 });
+  expect(await read("units", home)).toEqual({ status: "AVAILABLE", price: 500_000 });
+  expect(await read("lots", land)).toEqual({ status: "AVAILABLE", price: 70_000 });
 });
 
 test("the owner of a claim changes its kind and end; a sale keeps its time and price", async () => {
   const home = await unit(null, 500_000);
   const subject = randomUUID();
   const hold = await take({ unit: home, kind: "HOLD", subject, expires: "10 minutes" });
-  expect(await look("units", home)).toMatchObject({ status: "HELD" });
+  expect(await read("units", home)).toMatchObject({ status: "HELD" });
   const purchase = await take({ unit: home, kind: "PURCHASE", subject });
   expect(purchase).toMatchObject({ id: hold.id, kind: "PURCHASE", expires_at: null });
   const set = (status: string, price: number | null = null) =>

@@ -400,19 +400,19 @@ test("without a proof, a step of the service changes nothing of theirs, and acce
       const outcome = await call(service, sqlOf(step, "void", values));
       const forgotten = forget(values);
       const others = await callNothing(service, sqlOf(step, "void", values.map(forgotten)));
-      const told = JSON.stringify(values).slice(0, 200);
+      const inputs = JSON.stringify(values).slice(0, 200);
       // Invalid values are refused by their type, a constraint or a code, an invalid token by PLAT2; any
       // other error is a fault of the function.
       for (const { answer } of [outcome, others])
         if (/^[0-9A-Z]{5}: /.test(answer) && !/^(PLAT0|PLAT2|22|23)/.test(answer))
-          faults.set(`${step.signature} fails`, `${answer.slice(0, 200)} by ${told}`);
+          faults.set(`${step.signature} fails`, `${answer.slice(0, 200)} by ${inputs}`);
       if (isDeclared) continue;
       if (outcome.touched.length > 0)
-        faults.set(`${step.signature} touches ${[...new Set(outcome.touched)].join(", ")}`, told);
+        faults.set(`${step.signature} touches ${[...new Set(outcome.touched)].join(", ")}`, inputs);
       if (forgotten(outcome.answer) !== others.answer)
         faults.set(
           `${step.signature} learns`,
-          `${outcome.answer.slice(0, 200)} rather than ${others.answer.slice(0, 200)} by ${told}`,
+          `${outcome.answer.slice(0, 200)} rather than ${others.answer.slice(0, 200)} by ${inputs}`,
         );
     }
   }
@@ -443,7 +443,7 @@ test("functions that evaluate policies agree with them", async () => {
     await client.query("rollback; begin");
     await client.query("select set_config('plat.user_id', $1, true)", [viewer]);
     for (const { subject, relation } of kinds) {
-      const said = await say("app_private.viewer_sees_subject", subject, relation);
+      const answers = await say("app_private.viewer_sees_subject", subject, relation);
       await client.query("savepoint owner; set local role plat_user");
       const policies = await say("app_hidden.sees_subject", subject, relation);
       // The checks of the events policy agree for the events of those records.
@@ -458,7 +458,8 @@ test("functions that evaluate policies agree with them", async () => {
       }
       await client.query("rollback to owner");
       seen += policies.rows.length;
-      if (JSON.stringify(said.rows) !== JSON.stringify(policies.rows)) different.push(`${subject} ${viewer}`);
+      if (JSON.stringify(answers.rows) !== JSON.stringify(policies.rows))
+        different.push(`${subject} ${viewer}`);
     }
   }
   await client.query("rollback");

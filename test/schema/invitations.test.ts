@@ -82,10 +82,10 @@ test("owners and administrators invite, and only owners invite owners", async ()
 });
 
 test("invitations are visible to owners and administrators only", async () => {
-  const look = "select id from app_public.organization_invites";
-  expect((await people.as(ada, look)).length).toBeGreaterThan(0);
-  expect((await people.as(bob, look)).length).toBeGreaterThan(0);
-  for (const who of [mia, eve, null]) expect(await people.as(who, look)).toEqual([]);
+  const query = "select id from app_public.organization_invites";
+  expect((await people.as(ada, query)).length).toBeGreaterThan(0);
+  expect((await people.as(bob, query)).length).toBeGreaterThan(0);
+  for (const who of [mia, eve, null]) expect(await people.as(who, query)).toEqual([]);
 });
 
 test("an address with a pending invitation gets it again, with a new token, also in parallel", async () => {

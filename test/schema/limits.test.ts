@@ -91,14 +91,14 @@ test("a lower limit applies immediately, one transaction counts each of its uses
 });
 
 test("a check uses nothing, and counts uncommitted uses", async () => {
-  const look = async (by: Pick<Pool, "query"> = owner) =>
+  const check = async (by: Pick<Pool, "query"> = owner) =>
     (await by.query("select app_private.take_use('a', 1, '1 hour', false) as wait")).rows[0].wait;
-  expect(await Promise.all([look(), look(), look()])).toEqual([0, 0, 0]);
+  expect(await Promise.all([check(), check(), check()])).toEqual([0, 0, 0]);
   expect(await uses()).toEqual([]);
   const held = await transaction();
   try {
     expect(await take("a", 1, held)).toBe(0);
-    expect(await look()).toBe(1);
+    expect(await check()).toBe(1);
   } finally {
     await held.end();
   }

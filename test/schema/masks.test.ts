@@ -311,7 +311,7 @@ test("every masked column has a value to search for", () => {
 });
 
 test("no viewer finds hidden values in fields, events, views, reports or exports", async () => {
-  const told: string[] = [];
+  const revealed: string[] = [];
   let withheld = 0;
   let shown = 0;
   for (const viewer of viewers)
@@ -330,17 +330,17 @@ test("no viewer finds hidden values in fields, events, views, reports or exports
           ? secretsOfEvents
           : secrets)
           if (marker !== null && text.includes(marker))
-            told.push(`${viewer.name}: ${of}.${column} of ${id} in ${table}`);
+            revealed.push(`${viewer.name}: ${of}.${column} of ${id} in ${table}`);
       }
     });
   expect(withheld).toBeGreaterThan(500);
   expect(shown).toBeGreaterThan(200);
-  expect([...new Set(told.map((line) => line.replace(/ of [0-9a-f-]{36}/, "")))]).toEqual([]);
+  expect([...new Set(revealed.map((line) => line.replace(/ of [0-9a-f-]{36}/, "")))]).toEqual([]);
 });
 
 test("a webhook's payload contains what the fields return to its viewer", async () => {
-  const told: string[] = [];
-  let looked = 0;
+  const revealed: string[] = [];
+  let checked = 0;
   for (const viewer of viewers)
     await as(viewer, async (read) => {
       const secrets = await hiddenInEvents(viewer);
@@ -355,15 +355,17 @@ test("a webhook's payload contains what the fields return to its viewer", async 
       for (const { column, id, table, marker } of secrets) {
         const member = column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
         for (const { body } of bodies.filter((event) => event.id === id)) {
-          looked += 1;
+          checked += 1;
           // A field may return less than the value, such as the month of a date.
-          const tells = marker === null ? body.data[member] !== null : JSON.stringify(body).includes(marker);
-          if (tells || body.changes[member] !== undefined) told.push(`${viewer.name}: ${table}.${column}`);
+          const isRevealed =
+            marker === null ? body.data[member] !== null : JSON.stringify(body).includes(marker);
+          if (isRevealed || body.changes[member] !== undefined)
+            revealed.push(`${viewer.name}: ${table}.${column}`);
         }
       }
     });
-  expect(looked).toBeGreaterThan(200);
-  expect([...new Set(told)]).toEqual([]);
+  expect(checked).toBeGreaterThan(200);
+  expect([...new Set(revealed)]).toEqual([]);
 });
 
 test("filters and searches do not reveal values that the field hides", async () => {
@@ -383,7 +385,7 @@ test("filters and searches do not reveal values that the field hides", async () 
     where p.pronamespace = 'app_public'::regnamespace and p.pronargs = 2 and obj_description(p.oid) ~ '(^|\\n)@filter'
       and (a.typtype = 'r' or p.proargtypes[1] = 'text'::regtype)`);
   expect(filters.length).toBeGreaterThan(5);
-  const told: string[] = [];
+  const revealed: string[] = [];
   for (const viewer of viewers)
     await as(viewer, async (read) => {
       for (const { table, column, id, marker, value, category } of await hiddenFrom(viewer, read))
@@ -399,10 +401,10 @@ test("filters and searches do not reveal values that the field hides", async () 
              ${finder ? `union all select from app_hidden.${finder}(${argument}) i where i = $1` : ""}`,
             [id, range === null ? marker : String(value)],
           );
-          if (rows.length > 0) told.push(`${viewer.name}: ${table}.${column} by ${filter}`);
+          if (rows.length > 0) revealed.push(`${viewer.name}: ${table}.${column} by ${filter}`);
         }
     });
-  expect([...new Set(told)]).toEqual([]);
+  expect([...new Set(revealed)]).toEqual([]);
   const { rows: words } = await client.query<{ text: string }>(
     "select concat(names, more) as text from app_private.search_texts",
   );

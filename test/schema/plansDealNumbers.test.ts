@@ -124,8 +124,8 @@ test("agreements of a page of leads are looked up by the lead, and the policy re
     const answered = leads.flatMap((lead: any) => lead.agreements).length;
     expect([name, found.touched("agreements")]).toEqual([name, answered]);
     // The policy checks the lead if a viewer only sees their own; reading leads has tests of its own.
-    const asked = found.nodes.filter((node) => node["Index Name"] === "leads_id_project_id_key");
-    expect(touched(asked, "leads")).toBeLessThanOrEqual(answered);
+    const policyReads = found.nodes.filter((node) => node["Index Name"] === "leads_id_project_id_key");
+    expect(touched(policyReads, "leads")).toBeLessThanOrEqual(answered);
   }
 });
 

@@ -78,30 +78,30 @@ test("an owner's page is read along the index, without reading records", async (
     { filter: { afterSequence: String(events / 2) } },
     { filter: { projectIds: [project] } },
   ]) {
-    const asked = await read(owner, list, variables);
-    expect(asked).toMatchObject({ calls: 0, whole: [] });
-    expect(asked.touched("events")).toBeLessThanOrEqual(page);
+    const explained = await read(owner, list, variables);
+    expect(explained).toMatchObject({ calls: 0, whole: [] });
+    expect(explained.touched("events")).toBeLessThanOrEqual(page);
   }
-  const asked = await read(owner, total);
-  expect(asked.calls).toBe(0);
-  for (const table of records) expect(asked.touched(table)).toBe(0);
+  const explained = await read(owner, total);
+  expect(explained.calls).toBe(0);
+  for (const table of records) expect(explained.touched(table)).toBe(0);
 });
 
 test("a member's page reads one record per event, by its key", async () => {
   const few = await count("subject_type in ('organization_invite', 'buyer')");
   for (const filter of [null, { afterSequence: String(events / 2) }, { projectIds: [project] }]) {
-    const asked = await read(member, list, { filter });
-    expect(asked.whole).toEqual([]);
+    const explained = await read(member, list, { filter });
+    expect(explained.whole).toEqual([]);
     // In addition to the page: leads of others in the private project, and events for admins only.
-    expect(asked.touched("events")).toBeLessThanOrEqual(page * 1.5);
-    for (const table of records) expect(asked.touched(table)).toBeLessThanOrEqual(page * 1.5);
-    expect(asked.calls).toBeLessThanOrEqual(page / 2);
+    expect(explained.touched("events")).toBeLessThanOrEqual(page * 1.5);
+    for (const table of records) expect(explained.touched(table)).toBeLessThanOrEqual(page * 1.5);
+    expect(explained.calls).toBeLessThanOrEqual(page / 2);
   }
   // All events: one record each by its key, and the function only for types with few events.
-  const asked = await read(member, total);
-  expect(asked.whole.filter((table) => table !== "events")).toEqual([]);
-  expect(asked.touched("leads")).toBeLessThanOrEqual(events);
-  expect(asked.calls).toBe(few);
+  const explained = await read(member, total);
+  expect(explained.whole.filter((table) => table !== "events")).toEqual([]);
+  expect(explained.touched("leads")).toBeLessThanOrEqual(events);
+  expect(explained.calls).toBe(few);
   const { totalCount } = (await member.get(total)).eventsConnection;
   expect(totalCount).toBeGreaterThan(events * 0.9);
   expect(totalCount).toBeLessThan(events - few);
@@ -109,11 +109,11 @@ test("a member's page reads one record per event, by its key", async () => {
 
 test("a restricted token skips unreadable events without a call for each", async () => {
   const few = await count("subject_type in ('organization_invite', 'buyer')");
-  const asked = await read(program, list);
-  expect(asked.whole).toEqual([]);
+  const explained = await read(program, list);
+  expect(explained.whole).toEqual([]);
   const { sequence } = (await program.get(list)).events.at(-1);
-  expect(asked.touched("events")).toBeLessThanOrEqual(Number(sequence) + 10);
-  expect(asked.calls).toBeLessThanOrEqual(few);
+  expect(explained.touched("events")).toBeLessThanOrEqual(Number(sequence) + 10);
+  expect(explained.calls).toBeLessThanOrEqual(few);
   const units = await count("subject_type = 'unit'");
   expect((await program.get(total)).eventsConnection.totalCount).toBe(units);
 });
@@ -124,11 +124,11 @@ test("a seller of one project reads its events only, with calls for the types wi
   expect(few).toBeLessThan(ofProject / 5);
   const filter = { projectIds: [project] };
   for (const query of [list, total]) {
-    const asked = await read(seller, query, { filter });
-    expect(asked.whole).toEqual([]);
+    const explained = await read(seller, query, { filter });
+    expect(explained.whole).toEqual([]);
     // A list of projects first determines how far each must be read.
-    expect(asked.calls).toBeLessThanOrEqual(2 * few);
-    expect(asked.touched("events")).toBeLessThanOrEqual(2 * ofProject + page);
+    expect(explained.calls).toBeLessThanOrEqual(2 * few);
+    expect(explained.touched("events")).toBeLessThanOrEqual(2 * ofProject + page);
   }
   // All units, and their own leads with related records.
   const { events: seen } = await seller.get(
@@ -144,9 +144,9 @@ test("a seller of one project reads its events only, with calls for the types wi
 
 test("a buyer sees none, without reading any", async () => {
   for (const query of [list, total]) {
-    const asked = await read(buyer, query);
-    expect(asked).toMatchObject({ calls: 0, whole: [] });
-    expect(asked.touched("events")).toBe(0);
+    const explained = await read(buyer, query);
+    expect(explained).toMatchObject({ calls: 0, whole: [] });
+    expect(explained.touched("events")).toBe(0);
   }
   const filter = { projectIds: [project] };
   expect((await read(buyer, list, { filter })).calls).toBe(0);

@@ -92,11 +92,11 @@ test.each([
   ["events", 6, "{ projects { organization { events(first: 50) { id } } } }"],
   ["units", 0, "{ projects { units(first: 50, orderBy: [EFFECTIVE_BEDROOMS_ASC]) { id } } }"],
 ])("of %s it reads its own %d: %s", async (table, own, query) => {
-  const asked = await explain(api, small, query, {});
-  expect(asked.touched(table)).toBeLessThanOrEqual(2 * own + 5);
-  expect(scanned(asked.nodes)).not.toContain(table);
+  const plan = await explain(api, small, query, {});
+  expect(plan.touched(table)).toBeLessThanOrEqual(2 * own + 5);
+  expect(scanned(plan.nodes)).not.toContain(table);
   // Parallel workers would take longer to start than the query takes.
-  expect(asked.nodes.map((node) => node["Node Type"])).not.toContain("Gather");
+  expect(plan.nodes.map((node) => node["Node Type"])).not.toContain("Gather");
 });
 
 test("of a large organization, the latest events are read along its index, oldest or newest first", async () => {

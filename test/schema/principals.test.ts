@@ -53,7 +53,7 @@ async function as<T>(scopes: string[] | null, role: string | null, work: () => P
 }
 
 test("the derived read permission of a record type permits everything that its owner reads", async () => {
-  const told: string[] = [];
+  const uncovered: string[] = [];
   for (const { table_name: table, source, read_permissions: scopes } of records) {
     if (!scopes || scopes.includes("audit.read")) continue;
     const ids = async () =>
@@ -67,9 +67,9 @@ test("the derived read permission of a record type permits everything that its o
     const all = await as(null, "plat_user", ids);
     const seen = await as(scopes, "plat_user", ids);
     if (all.join() !== seen.join())
-      told.push(`${table}: ${seen.length} of ${all.length} by ${scopes.join(", ")}`);
+      uncovered.push(`${table}: ${seen.length} of ${all.length} by ${scopes.join(", ")}`);
   }
-  expect(told).toEqual([]);
+  expect(uncovered).toEqual([]);
 });
 
 test("a webhook requires the permissions for reading its events, and each of them", async () => {

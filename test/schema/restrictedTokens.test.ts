@@ -107,23 +107,23 @@ function beyond(much: Map<string, Set<string>>, little: Map<string, Set<string>>
 
 test("a token with a scope without effect reads what a visitor reads", async () => {
   const visitor = await read({});
-  const told: Record<string, unknown> = {};
+  const revealed: Record<string, unknown> = {};
   for (const { id, name } of users) {
     const more = beyond(await read({ user_id: id, scopes: "nothing.read" }), visitor);
-    if (Object.keys(more).length > 0) told[name] = more;
+    if (Object.keys(more).length > 0) revealed[name] = more;
   }
-  expect(told).toEqual({});
+  expect(revealed).toEqual({});
 });
 
 test("a token for one organization reads nothing of another", async () => {
   const { organizations, stranger } = world;
   const may = together(await read({}), await read({ user_id: stranger }));
-  const told: Record<string, unknown> = {};
+  const revealed: Record<string, unknown> = {};
   for (const { id, name } of users) {
     const more = beyond(await read({ user_id: id, organization_id: organizations.ours }), may);
-    if (Object.keys(more).length > 0) told[name] = more;
+    if (Object.keys(more).length > 0) revealed[name] = more;
   }
-  expect(told).toEqual({});
+  expect(revealed).toEqual({});
 });
 
 test("without restrictions the same people read more, so that there is something to hide", async () => {

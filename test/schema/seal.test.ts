@@ -31,8 +31,8 @@ test("opens in its own place, with any key of the list, and is another text each
 });
 
 test("opens only for the same row and column, unchanged; the log distinguishes missing and replaced keys", () => {
-  const told: object[] = [];
-  const seal = createSeal([key], { log: { error: (facts) => told.push(facts) } });
+  const logged: object[] = [];
+  const seal = createSeal([key], { log: { error: (facts) => logged.push(facts) } });
   const sealed = seal.seal("whsec_x", here);
   const places = [
     elsewhere,
@@ -40,7 +40,7 @@ test("opens only for the same row and column, unchanged; the log distinguishes m
     { column: `${here.column}",`, row: here.row },
   ];
   expect(places.map((place) => fault(() => seal.open(sealed, place)))).toEqual(places.map(() => "PLACE"));
-  expect(told).toEqual(
+  expect(logged).toEqual(
     places.map((place) => ({ event: "secret.misplaced", code: "SEALED_VALUE_MISPLACED", ...place })),
   );
   const dot = sealed.lastIndexOf(".");

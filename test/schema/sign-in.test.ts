@@ -740,13 +740,13 @@ describe("one-time codes", () => {
   });
 
   test("an invalid code is refused before its password is hashed, and the check uses nothing up", async () => {
-    const look = (code: string) => api.query("select app_private.begin_reset($1)", [code]);
+    const beginReset = (code: string) => api.query("select app_private.begin_reset($1)", [code]);
     const [first] = await issue("eve");
-    for (let n = 0; n < 3; n++) await look(` ${first!.code} `);
+    for (let n = 0; n < 3; n++) await beginReset(` ${first!.code} `);
     for (const code of ["", "unknown"])
-      expect(await refusal(look(code))).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
+      expect(await refusal(beginReset(code))).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
     await reset(first!.code, oldHash);
-    expect(await refusal(look(first!.code))).toMatchObject({ code: "BAD_USER_INPUT" });
+    expect(await refusal(beginReset(first!.code))).toMatchObject({ code: "BAD_USER_INPUT" });
   });
 
   test("requests are limited by network, over all addresses", async () => {

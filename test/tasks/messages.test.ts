@@ -58,10 +58,10 @@ test("a message to an organization is sent to its owners, or to its address", as
   await run();
   // The owner of the address is asked for consent; until then, the owners of the organization receive the
   // messages of visitors.
-  const [asked, ...forwarded] = (await outbox.take()).sort((a, b) => (a.subject! < b.subject! ? -1 : 1));
-  expect([asked!.to![0]!.address, asked!.subject]).toEqual(["desk@example.com", "Enquiries to Homes"]);
+  const [question, ...forwarded] = (await outbox.take()).sort((a, b) => (a.subject! < b.subject! ? -1 : 1));
+  expect([question!.to![0]!.address, question!.subject]).toEqual(["desk@example.com", "Enquiries to Homes"]);
   expect(forwarded.map(({ to }) => to![0]!.address).sort()).toEqual(["ada@example.com", "bob@example.com"]);
-  const [, token] = /\/confirm\/(\w+)/.exec(asked!.text!)!;
+  const [, token] = /\/confirm\/(\w+)/.exec(question!.text!)!;
   await people.owner.query("select app_private.confirm_consent($1, null)", [token]);
   await contact();
   await run();

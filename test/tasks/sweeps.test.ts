@@ -248,7 +248,7 @@ test("reseals every column that is declared as sealed", async () => {
 });
 
 test("events of the clock: open houses, promotions, deposits and tasks, once each, also of many, and not of archived projects", async () => {
-  const told = async () =>
+  const eventsSince = async () =>
     Object.fromEntries(
       (
         await query(
@@ -307,7 +307,7 @@ test("events of the clock: open houses, promotions, deposits and tasks, once eac
     id: old.id,
   });
   await run("clock_steps__tell");
-  expect(await told()).toEqual({
+  expect(await eventsSince()).toEqual({
     "open_house.started": 2,
     "open_house.ended": 1,
     "promotion.started": 1,
@@ -315,7 +315,7 @@ test("events of the clock: open houses, promotions, deposits and tasks, once eac
     "task.overdue": 1200,
   });
   await run("clock_steps__tell");
-  expect((await told())["task.overdue"]).toBe(1200);
+  expect((await eventsSince())["task.overdue"]).toBe(1200);
   const [event] = await query(
     "select actor_type, changes, data ->> 'status' as status, data ->> 'title' as title, sequence is not null as numbered from app_public.events where name = 'open_house.ended'",
   );

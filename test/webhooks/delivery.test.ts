@@ -603,9 +603,9 @@ test("a missing key is a failure that is retried", async () => {
 
 test("a secret of another webhook is not used: the webhook is disabled with the reason, until the secret is rotated", async () => {
   const [made, other] = [await create(), await create("https://localhost:1/")];
-  const told: any[] = [];
+  const logged: any[] = [];
   await dispatchers.pop()!.stop();
-  dispatchers.push(await dispatch(10_000, { error: (facts: object) => told.push(facts) }));
+  dispatchers.push(await dispatch(10_000, { error: (facts: object) => logged.push(facts) }));
   await world.owner.query(
     `update app_private.webhook_secrets s set sealed = o.sealed from app_private.webhook_secrets o
      where s.webhook_id = any ($1) and o.webhook_id = any ($1) and o.webhook_id <> s.webhook_id`,
@@ -623,7 +623,7 @@ test("a secret of another webhook is not used: the webhook is disabled with the 
       },
     ],
   });
-  expect(told).toContainEqual({
+  expect(logged).toContainEqual({
     event: "secret.misplaced",
     code: "SEALED_VALUE_MISPLACED",
     column: "app_private.webhook_secrets.sealed",

@@ -131,7 +131,7 @@ describe("URLs", () => {
 
 /** A real name server with a list of responses per question; the last one is repeated. */
 async function nameServer(answers: string[][]) {
-  const asked: string[] = [];
+  const questions: string[] = [];
   const times = new Map<number, number>();
   const server = createSocket("udp4");
   server.on("message", (question, from) => {
@@ -140,7 +140,7 @@ async function nameServer(answers: string[][]) {
     const type = question.readUInt16BE(end - 4);
     const time = times.get(type) ?? 0;
     times.set(type, time + 1);
-    asked.push(type === 1 ? "A" : type === 28 ? "AAAA" : String(type));
+    questions.push(type === 1 ? "A" : type === 28 ? "AAAA" : String(type));
     const records = (answers[Math.min(time, answers.length - 1)] ?? [])
       .filter((address) => address.includes(":") === (type === 28))
       .map((address) => {
@@ -159,7 +159,7 @@ async function nameServer(answers: string[][]) {
   });
   await new Promise<void>((done) => server.bind(0, "127.0.0.1", done));
   return {
-    asked,
+    questions,
     policy: { loopback: false, nameServers: [`127.0.0.1:${(server.address() as AddressInfo).port}`] },
     [Symbol.asyncDispose]: () => new Promise<void>((done) => server.close(() => done())),
   };
@@ -195,7 +195,7 @@ describe("host names", () => {
     await using server = await nameServer([["8.8.8.8"], ["127.0.0.1"]]);
     expect(await connections(() => post(server.policy))).toEqual(["8.8.8.8 8443"]);
     // Resolved once: there is no second response that could contain another address.
-    expect(server.asked.toSorted()).toEqual(["A", "AAAA"]);
+    expect(server.questions.toSorted()).toEqual(["A", "AAAA"]);
     let result;
     expect(await connections(async () => (result = await post(server.policy)))).toEqual([]);
     expect(result).toMatchObject({

@@ -711,11 +711,11 @@ test("marketing mail has an unsubscribe link that works without signing in", asy
   expect(confirmation!.html).not.toContain("nsubscribe");
 
   // Others cannot see it, and nobody can write it.
-  const look = `query ($id: ID!) { lead(id: $id) { subscribed unsubscribedAt } }`;
-  expect((await owen.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
-  expect((await world.max.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
+  const subscription = `query ($id: ID!) { lead(id: $id) { subscribed unsubscribedAt } }`;
+  expect((await owen.get(subscription, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
+  expect((await world.max.get(subscription, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
   for (const person of [world.olga, world.anonymous])
-    expect((await person.sees(look, { id: wanda })).lead).toBeNull();
+    expect((await person.sees(subscription, { id: wanda })).lead).toBeNull();
   expect(
     (await owen.ask(`mutation { updateLead(input: { id: "${wanda}", unsubscribedAt: null }) { id } }`))
       .errors?.[0]?.message,
