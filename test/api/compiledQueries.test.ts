@@ -41,7 +41,7 @@ const documents: Record<string, { text: string; ids?: () => string[] }> = {
     text: "query Two($id: ID!) { lead(id: $id) { id name } projects(first: 5) { id title } }",
     ids: () => Object.values(world.leads).map(({ id }) => id),
   },
-  "what strangers see": { text: "{ publicProjects(first: 10) { id title slug status } }" },
+  "records visible to visitors": { text: "{ publicProjects(first: 10) { id title slug status } }" },
   "the viewer": { text: "{ viewer { id firstName email organizations { organization { id name } } } }" },
 };
 

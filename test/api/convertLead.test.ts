@@ -224,7 +224,7 @@ describe("a lead without a reservation", () => {
       { code: "INVENTORY_UNAVAILABLE", field: "unitId" },
     ],
     [
-      "a unit that somebody else reserved",
+      "a unit reserved by somebody else",
       async () => {
         const unitId = await unit();
         await reserve({ unitId, leadId: await lead() });
@@ -233,17 +233,17 @@ describe("a lead without a reservation", () => {
       { code: "INVENTORY_UNAVAILABLE", field: "unitId", claimedUntil: expect.any(String) },
     ],
     [
-      "no such unit",
+      "an unknown unit",
       () => ({ unitId: "00000000-0000-7000-8000-000000000000" }),
       { code: "NOT_FOUND", field: "unitId" },
     ],
     [
-      "no such lot",
+      "an unknown lot",
       () => ({ lotId: "00000000-0000-7000-8000-000000000000" }),
       { code: "NOT_FOUND", field: "lotId" },
     ],
     [
-      "no such reservation",
+      "an unknown reservation",
       () => ({ reservationId: "00000000-0000-7000-8000-000000000000" }),
       { code: "NOT_FOUND", field: "reservationId" },
     ],

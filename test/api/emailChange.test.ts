@@ -233,7 +233,7 @@ test("only the owner of an address learns that it has an account", async () => {
   });
   expect(await addressOf(person)).toBe(person.email);
 
-  // An address that gets an account meanwhile: whoever confirms owns it, and may learn that.
+  // An address that gets an account meanwhile: the person who confirms owns it, and may learn that.
   const email = fresh();
   await ask(person, email);
   const sent = await codes(person);

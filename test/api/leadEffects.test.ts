@@ -60,13 +60,7 @@ describe("the first contact", () => {
     ],
     ["an inbound call", "createPhoneCall", { direction: "INBOUND" }, false, true],
     ["an appointment", "createAppointment", meeting, true, true],
-    [
-      "an appointment that was asked for",
-      "createAppointment",
-      { ...meeting, status: "REQUESTED" },
-      false,
-      true,
-    ],
+    ["a requested appointment", "createAppointment", { ...meeting, status: "REQUESTED" }, false, true],
     ["a note", "createLeadNote", { text: "Hm." }, false, false],
   ])("%s", async (_title, field, input, isResponse, isInteraction) => {
     const leadId = await newLead();

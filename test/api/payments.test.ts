@@ -136,9 +136,9 @@ describe("representatives", () => {
     ["an owner of less than a quarter", { kind: "BENEFICIAL_OWNER", ownershipPercent: "24" }, undefined],
     ["more than the whole", { kind: "DIRECTOR", ownershipPercent: "101" }, "ownershipPercent"],
     ["a child", { kind: "DIRECTOR", dob: "2020-01-01" }, "dob"],
-    ["a phone number of nowhere", { kind: "DIRECTOR", phone: "12" }, "phone"],
+    ["an invalid phone number", { kind: "DIRECTOR", phone: "12" }, "phone"],
     ["no name", { kind: "DIRECTOR", lastName: " " }, "lastName"],
-    ["a country that is none", { kind: "DIRECTOR", address: { country: "XX" } }, "address"],
+    ["an invalid country", { kind: "DIRECTOR", address: { country: "XX" } }, "address"],
   ])("refused: %s", async (_title, input, field) => {
     const before = await world.owner.query(
       "select count(*) from app_public.organization_payments_representatives",
@@ -484,7 +484,7 @@ describe("payments", () => {
       { id },
     );
     expect(processorCharges.map((c: any) => c.status).sort()).toEqual(["REFUNDED", "SUCCEEDED"]);
-    // The buyer is the payer, whoever created the payment.
+    // The buyer is the payer, regardless of who created the payment.
     expect(processorCharges.every((c: any) => c.user === null || c.user.id === world.bea.id)).toBe(true);
     expect(processorCharges.flatMap((c: any) => c.refunds)).toEqual([
       { reason: "DUPLICATE", status: "SUCCEEDED" },
@@ -593,16 +593,16 @@ describe("payments", () => {
     ["an amount below zero", { amount: "-1" }, "BAD_USER_INPUT", "amount"],
     ["half a cent", { amount: "1.005" }, "BAD_USER_INPUT", "amount"],
     ["more than is due", { amount: "1000.01" }, "BAD_USER_INPUT", "amount"],
-    ["an id that is none", { depositId: "7" }, "BAD_USER_INPUT", "depositId"],
+    ["an invalid id", { depositId: "7" }, "BAD_USER_INPUT", "depositId"],
     [
       "a deposit that is not there",
       { depositId: "00000000-0000-7000-8000-000000000000" },
       "NOT_FOUND",
       "depositId",
     ],
-    ["a card that is not there", { cardId: "00000000-0000-7000-8000-000000000000" }, "NOT_FOUND", "cardId"],
+    ["an unknown card", { cardId: "00000000-0000-7000-8000-000000000000" }, "NOT_FOUND", "cardId"],
     ["another organization", { organizationId: "summit-sales" }, "BAD_USER_INPUT", "organizationId"],
-    ["a description without end", { description: "x".repeat(400) }, "BAD_USER_INPUT", "description"],
+    ["a description that is too long", { description: "x".repeat(400) }, "BAD_USER_INPUT", "description"],
   ])("refused: %s", async (title, input, code, field) => {
     const before = await world.owner.query("select count(*) from app_public.payment_intents");
     const calls = new Map(world.calls);
@@ -872,7 +872,7 @@ describe("crashes in between", () => {
   });
 
   test.each(["createPayment", "confirmPayment"] as const)(
-    "asked again under its key, it goes on, and is charged once: %s",
+    "a repeated request under its key continues, and charges once: %s",
     async (method) => {
       const { id, input } = await begin(`again-${method}`);
       const before = await taken();

@@ -306,7 +306,7 @@ describe("an appointment", () => {
     ["no duration", { startsAt: at(10), endsAt: at(10) }, "BAD_USER_INPUT", "endsAt"],
     ["an unknown time zone", { timeZone: "Mars/Olympus" }, "BAD_USER_INPUT", "timeZone"],
     ["a bad address", { videoUrl: "javascript:alert(1)" }, "BAD_USER_INPUT", "videoUrl"],
-    ["an end that is over", { status: "COMPLETED" }, "INVALID_TRANSITION", "status"],
+    ["a completed appointment in the future", { status: "COMPLETED" }, "INVALID_TRANSITION", "status"],
   ])("refuses %s", async (_title, input, code, field) => {
     expect(
       await refused("createAppointment", { leadId: lead, type: "PHONE", ...slot(), ...input }),
@@ -564,7 +564,7 @@ describe("a phone call", () => {
     ],
     ["a start in the future", { startedAt: "2099-01-01T00:00:00Z" }, "startedAt"],
     ["a bad number", { toNumber: "+1" }, "toNumber"],
-    ["a recording that is no address", { recordingUrl: "x" }, "recordingUrl"],
+    ["a recording that is not a URL", { recordingUrl: "x" }, "recordingUrl"],
   ])("refuses %s", async (_title, input, field) => {
     expect(await refused("createPhoneCall", { leadId: lead, direction: "INBOUND", ...input })).toMatchObject({
       code: "BAD_USER_INPUT",

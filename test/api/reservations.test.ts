@@ -283,12 +283,12 @@ describe("creating a reservation", () => {
         { code: "BAD_USER_INPUT", field: "expiration" },
       ],
       [
-        "of what is not for sale",
+        "of a unit that is not for sale",
         async () => ({ unitId: await unit({ status: "OFF_MARKET" }) }),
         { code: "INVENTORY_UNAVAILABLE", field: "unitId" },
       ],
       [
-        "of what is claimed",
+        "of a claimed unit",
         async () => ({ unitId: (await reserve({ unitId: await unit() })).unit.id }),
         { code: "INVENTORY_UNAVAILABLE", claimedUntil: expect.stringMatching(/Z$/) },
       ],
@@ -478,7 +478,7 @@ describe("changing a reservation", () => {
       { code: "BAD_USER_INPUT", field: "cancelledAt" },
     ],
     [
-      "a cancellation to come",
+      "a cancellation in the future",
       async () => ({ status: "CANCELLED", cancellationReason: "x", cancelledAt: "2999-01-01T00:00:00Z" }),
       { code: "BAD_USER_INPUT", field: "cancelledAt" },
     ],

@@ -77,7 +77,7 @@ test("the list contains what its viewer may see, once each, ordered by due date"
   const seen = (...hidden: string[]) => all.filter((title) => !hidden.includes(title));
   expect(await titles(owen)).toEqual(all);
   expect(await titles(ada)).toEqual(all);
-  // A colleague's leads of a private project are invisible to them, whoever has the task.
+  // A colleague's leads of a private project are invisible to them, regardless of the assignee of the task.
   expect(await titles(max)).toEqual(seen("mia's lead", "mia's lead, max to do"));
   expect(await titles(mia)).toEqual(seen("max's lead"));
   expect(await titles(sam)).toEqual(["sam's lead"]);

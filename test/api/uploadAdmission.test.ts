@@ -97,7 +97,11 @@ test("an accepted file is first stored in the folder for incoming content", asyn
 describe("nothing of a file is stored", () => {
   const large = pdf(49_000_000);
   const cases: [string, () => Promise<any>, Record<string, unknown>][] = [
-    ["of who lacks the permission", () => send(world.max, documentMutation, large), { code: "FORBIDDEN" }],
+    [
+      "of a user without the permission",
+      () => send(world.max, documentMutation, large),
+      { code: "FORBIDDEN" },
+    ],
     [
       "for a project of others",
       () => send(world.olga, documentMutation, large),
@@ -115,7 +119,7 @@ describe("nothing of a file is stored", () => {
       { code: "PROJECT_ARCHIVED" },
     ],
     [
-      "with another value that cannot be",
+      "with another invalid value",
       () => send(world.ada, documentMutation, pdf(1_000), { title: "x".repeat(1_000) }),
       { code: "BAD_USER_INPUT", field: "title" },
     ],
@@ -131,12 +135,12 @@ describe("nothing of a file is stored", () => {
       { code: "PROJECT_ARCHIVED" },
     ],
     [
-      "that begins as no accepted type does",
+      "that does not begin like an accepted type",
       () => send(world.ada, documentMutation, Buffer.concat([Buffer.from("\x7fELF"), pdf(20_000_000)])),
       { code: "UNSUPPORTED_FILE" },
     ],
     [
-      "that is no picture, where one is wanted",
+      "that is not a picture, if one is required",
       () => send(world.ada, imageMutation, pdf(4_000_000)),
       { code: "UNSUPPORTED_FILE" },
     ],
@@ -164,7 +168,7 @@ describe("nothing of a file is stored", () => {
       { code: "FORBIDDEN" },
     ],
     [
-      "that is no picture, as a data URI",
+      "that is not a picture, as a data URI",
       () =>
         world.ada.ask(imageMutation, { input: { projectId: world.project.id, file: dataUri(pdf(5_000)) } }),
       { code: "UNSUPPORTED_FILE" },

@@ -194,7 +194,7 @@ test.each<[string, Buffer | (() => Promise<Buffer>), string]>([
   ],
   ["a program", Buffer.from("\x7fELF\x02\x01\x01\0\0\0", "latin1"), "UNSUPPORTED_FILE"],
   ["a PNG of 30,000 × 30,000 pixels", pixelBomb(30_000), "UNSUPPORTED_FILE"],
-  ["one of 40 KB that says so", pixelBomb(30_000).subarray(0, 40_000), "UNSUPPORTED_FILE"],
+  ["one of 40 KB that claims this size", pixelBomb(30_000).subarray(0, 40_000), "UNSUPPORTED_FILE"],
   [
     "a PNG that ends in the middle",
     async () => (await picture("png", 900, 900)).subarray(0, -300),
@@ -488,8 +488,8 @@ test("an upload writes an event of its project, without the content", async () =
 
 test.each<[string, (encoded: string) => string]>([
   ["map before operations", (body) => body.replace('name="operations"', 'name="other"')],
-  ["a map that names no path", (body) => body.replace('["variables.input.file"]', "[]")],
-  ["a path that leads nowhere", (body) => body.replace('"variables.input.file"', '"variables.input.none"')],
+  ["a map without a path", (body) => body.replace('["variables.input.file"]', "[]")],
+  ["a path that does not exist", (body) => body.replace('"variables.input.file"', '"variables.input.none"')],
   ["a path into the prototype", (body) => body.replace('"variables.input.file"', '"variables.__proto__.x"')],
   ["a file that was not sent", (body) => body.replace('{"0":', '{"7":["variables.input.file"],"0":')],
   ["operations that are no JSON", (body) => body.replace('{"query"', "{query")],

@@ -83,12 +83,12 @@ test.each([
     "create policy p on b using (true);",
   ],
   [
-    "what a generator makes",
+    "objects of a generator",
     "create trigger t on a;",
     "do $$ begin\n  execute 'create trigger t on a;';\nend $$;",
   ],
   [
-    "what stands in a body",
+    "statements in a body",
     "create table a (id int);",
     "create function g() returns void volatile as $$\n  create table a (id int);\n$$;",
   ],

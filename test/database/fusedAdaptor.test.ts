@@ -40,10 +40,10 @@ test("settings without a value are omitted, the others are passed unchanged", as
 
 test.each([
   ["a role that does not exist", { ...ANN, role: "nobody_here" }, "22023"],
-  ["a role that may not be taken", { ...ANN, role: "postgres" }, "42501"],
+  ["a role without membership", { ...ANN, role: "postgres" }, "42501"],
   ["a value that the setting cannot have", { ...ANN, statement_timeout: "soon" }, "22023"],
   ["a NUL byte", { ...ANN, "plat.user_id": "a\0b" }, "22021"],
-  ["a name that is none", { ...ANN, "no such name": "x" }, "42704"],
+  ["an invalid name of a setting", { ...ANN, "no such name": "x" }, "42704"],
 ])("%s: the statement does not run and the connection stays usable", async (_, settings, code) => {
   const change = "update app.notes set body = 'changed' where id = 1";
   await expect(run(main, settings, change)).rejects.toMatchObject({ code });

@@ -162,7 +162,7 @@ export const testedRows = (
 
 /**
  * Calls the functions as every viewer, in an open transaction of the owner.
- * @param asked the functions to call. Default: all
+ * @param functions the functions to call. Default: all
  */
 export async function answersOf(
   client: Client,

@@ -12,7 +12,7 @@ export interface AttackersData {
   file: string;
   facts: Facts;
   clients: number;
-  /** Number of turns per client. Default: until the time is over. */
+  /** Number of turns per client. Default: until the time limit. */
   turns?: number;
 }
 

@@ -13,7 +13,7 @@ export interface PlayOptions {
   clients: number;
   /** Duration in milliseconds. */
   seconds: number;
-  /** Number of turns per client. Default: until the time is over. */
+  /** Number of turns per client. Default: until the time limit. */
   turns?: number;
   /**
    * Milliseconds between requests of the bystander and between health checks, whether or not these were answered.

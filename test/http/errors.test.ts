@@ -53,18 +53,18 @@ test("RATE_LIMITED has the time to retry, in the header too", async () => {
 
 test.each([
   ["an error", () => new Error("SECRET")],
-  ["an error that a field of the driver follows", () => new TypeError("SECRET is not a function")],
-  ["a GraphQLError of nobody's intent", () => new GraphQLError("SECRET")],
+  ["an error with a field of the driver", () => new TypeError("SECRET is not a function")],
+  ["an unexpected GraphQLError", () => new GraphQLError("SECRET")],
   [
     "a GraphQLError around an error",
     () => new GraphQLError("SECRET", { originalError: new Error("SECRET") }),
   ],
   ["a RangeError", () => new RangeError("Maximum call stack size exceeded SECRET")],
   ["a syntax error", () => sqlError("42601")],
-  ["a raise without a code of ours", () => sqlError("P0001")],
+  ["a raise without one of our codes", () => sqlError("P0001")],
   ["PLAT0 without a detail", () => sqlError("PLAT0")],
   ["PLAT0 with an unknown code", () => sqlError("PLAT0", { detail: '{"code":"NEW"}' })],
-  ["PLAT0 with a detail that is no object", () => sqlError("PLAT0", { detail: "null" })],
+  ["PLAT0 with a detail that is not an object", () => sqlError("PLAT0", { detail: "null" })],
   ["a string", () => "SECRET"],
 ])("%s is masked and logged under the request id", async (_name, fault) => {
   faults.resolver = fault;
@@ -136,14 +136,18 @@ test.each([
   ["a comment only", "# nothing", undefined],
   ["an unknown field", "{ nothing }", undefined],
   ["a wrong literal", "{ leads(first: true) { id } }", "first"],
-  ["a wrong member", 'mutation { createLead(input: { email: "a", age: "x" }) { id } }', "age"],
+  ["an invalid field", 'mutation { createLead(input: { email: "a", age: "x" }) { id } }', "age"],
   [
     "a wrong nested member",
     'mutation { createLead(input: { email: "a", contact: { phone: 1 } }) { id } }',
     "contact.phone",
   ],
-  ["a missing member", "mutation { createLead(input: { age: 1 }) { id } }", "email"],
-  ["an unknown member", 'mutation { createLead(input: { email: "a", colour: 1 }) { id } }', "colour"],
+  ["a missing field", "mutation { createLead(input: { age: 1 }) { id } }", "email"],
+  [
+    "an unknown field of the input",
+    'mutation { createLead(input: { email: "a", colour: 1 }) { id } }',
+    "colour",
+  ],
   ["a missing argument", "mutation { createLead { id } }", "input"],
   ["two operations without a choice", "query A { ok } query B { ok }", "operationName"],
 ])("%s is an error of the client", async (_name, query, field) => {

@@ -218,7 +218,7 @@ test("a link that unsubscribes from marketing has the same page for everybody, a
 
 test.each([
   ["unknown", []],
-  ["of no kind", [{ kind: null, readerId: null }]],
+  ["without a kind", [{ kind: null, readerId: null }]],
 ])("a link that unsubscribes and is %s is refused", async (_, rows) => {
   const { pool, queries } = scriptedDatabase([[/open_link/, rows]]);
   await using server = await startServer({ unsubscribe: unsubscribePage(pool) });

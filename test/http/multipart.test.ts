@@ -268,7 +268,7 @@ const orders: [string, Part[], string | undefined][] = [
   ["two of map", [sound[0]!, sound[1]!, sound[1]!, sound[2]!], "map"],
   ["a part of another name", [sound[0]!, sound[1]!, ["else", "x"], sound[2]!], "else"],
   ["a file before map", [sound[0]!, sound[2]!, sound[1]!], "0"],
-  ["a file that map does not name", [sound[0]!, sound[1]!, ["1", "x", "a.txt"]], "1"],
+  ["a file that is not in map", [sound[0]!, sound[1]!, ["1", "x", "a.txt"]], "1"],
   ["a file twice", [...sound, sound[2]!], "0"],
 ];
 test.each(orders)("parts must be in order: %s is refused", async (_, parts, field) => {
@@ -321,7 +321,7 @@ test("a map that is not JSON is refused", async () => {
 
 test.each([
   ["the path leads nowhere", { input: {} }],
-  ["something stands there", { input: { file: "x" } }],
+  ["there is a value", { input: { file: "x" } }],
   ["there is no object on the way", { input: null }],
   ["the way leads through a text", { input: "x" }],
   ["there are no variables", null],

@@ -306,7 +306,7 @@ test("a request begins without a viewer, and the body of a refused one is not re
 
 test.each([
   ["of a viewer", "user-1", true],
-  ["of a stranger", null, false],
+  ["of a visitor", null, false],
 ])(
   "the rest of a refused upload %s is read so that the client gets the response, or is not",
   async (_, userId, isRead) => {

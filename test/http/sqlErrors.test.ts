@@ -88,19 +88,19 @@ test.each([
     "insert into shop.items (id, item_name, parent_id) values (2, 'x', 9)",
     { code: "BAD_USER_INPUT", field: "parentId" },
   ],
-  ["a deletion of what others need", "delete from shop.parents", { code: "CONFLICT", field: "parentId" }],
+  ["a deletion of a referenced row", "delete from shop.parents", { code: "CONFLICT", field: "parentId" }],
   [
     "a reference to nothing in the same table",
     "insert into shop.items (id, item_name, replaces_id) values (2, 'x', 9)",
     { code: "BAD_USER_INPUT", field: "replacesId" },
   ],
   [
-    "a deletion of what others of the same table need",
+    "a deletion of a row that others of the same table reference",
     "insert into shop.items (id, item_name, replaces_id) values (2, 'x', 1); delete from shop.items where id = 1",
     { code: "CONFLICT", field: "replacesId" },
   ],
   ["a number out of range", "select 99999999999::int", { code: "BAD_USER_INPUT" }],
-  ["a text that is no UUID", "select 'x'::uuid", { code: "BAD_USER_INPUT" }],
+  ["a text that is not a UUID", "select 'x'::uuid", { code: "BAD_USER_INPUT" }],
   ["a missing grant", "set role plat_anonymous; select * from shop.items", { code: "FORBIDDEN" }],
   [
     "a read-only transaction",

@@ -1,6 +1,6 @@
 /**
  * A service with the embedded database whose disk is full: first the data folder, then also the write-ahead log,
- * without which PostgreSQL does not run. Clients are told to retry, the process continues, and no acknowledged change
+ * without which PostgreSQL does not run. Clients are asked to retry, the process continues, and no acknowledged change
  * is lost.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";

@@ -47,13 +47,13 @@ describe("production", () => {
   };
 
   test.each<[string, NodeJS.ProcessEnv, boolean]>([
-    ["nothing said, the embedded database", {}, false],
-    ["a database of its own", { DATABASE_URL: "postgres://u:p@h/d" }, true],
-    ["an address that others know", { BASE_URL: "https://sales.example.com" }, true],
+    ["no settings, the embedded database", {}, false],
+    ["an external database", { DATABASE_URL: "postgres://u:p@h/d" }, true],
+    ["a public address", { BASE_URL: "https://sales.example.com" }, true],
     ["an address of this machine", { BASE_URL: "https://localhost:8443" }, false],
     ["an address of this machine, by number", { BASE_URL: "https://127.0.0.1:8443" }, false],
     ["a database, by a developer", { DATABASE_URL: "postgres://u:p@h/d", NODE_ENV: "development" }, false],
-    ["the embedded database, but named so", { NODE_ENV: "production" }, true],
+    ["the embedded database, with NODE_ENV=production", { NODE_ENV: "production" }, true],
   ])("is derived from %s", (_what, env, production) => {
     expect(loadConfig({ ...real, ...env }).production).toBe(production);
   });

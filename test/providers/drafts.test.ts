@@ -220,7 +220,7 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
 
   test.each([
     ["broken JSON", { text: '{"subject": "He' }, true, "cannot be read"],
-    ["a form of its own", { text: '{"text": "Hello"}' }, true, "cannot be read"],
+    ["another format", { text: '{"text": "Hello"}' }, true, "cannot be read"],
     [
       "facts that are no keys",
       { text: '{"subject": "a", "body": "b", "facts": [1]}' },
@@ -261,9 +261,9 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
   test.each<[string, (response: any) => unknown, string]>([
     ["never answers", () => {}, "in time"],
     ["stops within its answer", (response) => response.type("json").write('{"id": '), "in time"],
-    ["hangs up", (response) => response.socket.destroy(), "cannot be reached"],
+    ["disconnects", (response) => response.socket.destroy(), "cannot be reached"],
     [
-      "hangs up within its answer",
+      "disconnects within its response",
       (response) => (response.type("json").write("{"), setImmediate(() => response.socket.destroy())),
       "cannot be reached",
     ],

@@ -217,8 +217,8 @@ describe("payments", () => {
 
   test.each([
     ["too much", { amount: "1000000.00" }, "amount_too_large"],
-    ["nobody's card", { cardId: "pm_nobody" }, "resource_missing"],
-    ["an account that is not there", { accountId: "acct_nobody" }, "resource_missing"],
+    ["an unknown card", { cardId: "pm_nobody" }, "resource_missing"],
+    ["an unknown account", { accountId: "acct_nobody" }, "resource_missing"],
   ])("refused: %s", async (_title, more, code) => {
     await expect(processor.createPayment(facts(more))).rejects.toMatchObject({
       name: "ProcessorRefusal",
@@ -492,8 +492,8 @@ describe("a failing processor", () => {
     ["answers 503 without JSON", answer(503, "<html>"), true],
     ["has too many requests", answer(429, error("invalid_request_error")), true],
     ["does not know the key", answer(401, error("invalid_request_error")), false],
-    ["says nothing", () => {}, true],
-    ["hangs up", (request: any) => void request.socket.destroy(), true],
+    ["does not respond", () => {}, true],
+    ["disconnects", (request: any) => void request.socket.destroy(), true],
   ] as [string, RequestListener, boolean][])("%s", async (_title, listener, retryable) => {
     expect((await failing(listener)).retryable).toBe(retryable);
   });

@@ -1,5 +1,5 @@
 import { Client } from "pg";
-// oxlint-disable-next-line no-restricted-imports -- looks at an interval
+// oxlint-disable-next-line no-restricted-imports -- polls at an interval
 import { setTimeout as delay } from "node:timers/promises";
 
 export interface LockWait {

@@ -8,7 +8,7 @@
 import { execFile } from "node:child_process";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-// oxlint-disable-next-line no-restricted-imports -- the load goes on for so long
+// oxlint-disable-next-line no-restricted-imports -- the duration of the load
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Client } from "pg";

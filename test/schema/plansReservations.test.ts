@@ -201,8 +201,8 @@ test("a visitor's own holds are looked up by their ids, and numbers of holds by 
 });
 
 test.each([
-  ["whoever sells it", owen],
-  ["whoever reserved", bea],
+  ["the seller", owen],
+  ["the buyer", bea],
 ])("amounts due for a reservation are looked up by it, for %s", async (_name, user) => {
   const {
     rows: [reservation],

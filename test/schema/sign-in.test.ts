@@ -664,7 +664,7 @@ describe("update_user", () => {
       { code: "BAD_USER_INPUT", field: "phone" },
     ],
     [
-      "a time zone that is none",
+      "an invalid time zone",
       { id: "ada", time_zone: "Mars/Base" },
       { code: "BAD_USER_INPUT", field: "timeZone" },
     ],
@@ -940,7 +940,7 @@ describe("access tokens", () => {
 
   test.each([
     [
-      "a scope that is no permission",
+      "a scope that is not a permission",
       { scopes: ["lead.read", "lead.fly"] },
       { code: "BAD_USER_INPUT", field: "scopes" },
     ],

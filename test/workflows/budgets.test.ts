@@ -122,7 +122,7 @@ test.each<[string, StepInput]>([
   ],
   ["a text that doubles", { type: "CREATE_NOTE", config: { text: doubling } }],
   [
-    "a filter that does not come back",
+    "a filter that does not return",
     { type: "CREATE_TASK", config: { title: "Call", description: slowFilter } },
   ],
   ["the text of a message", { type: "SEND_SMS", config: { to: "MEMBER", body: doubling } }],
