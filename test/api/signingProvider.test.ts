@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   docusign.answers(/POST .*envelopes/, null);
-  docusign.asked.length = 0;
+  docusign.requests.length = 0;
   await world.owner.query("delete from app_private.limit_uses");
 });
 
@@ -224,10 +224,10 @@ test("an agreement is sent there and updated by signed notifications, and its ev
   await world.owner.query(
     "update app_private.agreement_envelopes set asked_at = now() - interval '61 minutes'",
   );
-  docusign.asked.length = 0;
+  docusign.requests.length = 0;
   await world.owner.query("select app_private.sync_envelopes(10)");
   await jobs();
-  expect(docusign.asked).toEqual([]);
+  expect(docusign.requests).toEqual([]);
 });
 
 test("declining or voiding is synchronized in both directions", async () => {

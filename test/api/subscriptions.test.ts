@@ -300,10 +300,10 @@ test("a WebSocket has the refusals of requests, and only accepts subscriptions",
   const refusal = async (person: Pick<Person, "token">, query: string, variables = {}) => {
     const params = person.token ? { headers: { Authorization: `Bearer ${person.token}` } } : undefined;
     const { client } = socketOf({ connectionParams: params });
-    const asked = listenTo(client, query, variables);
-    await until(() => asked.isClosed);
+    const attempt = listenTo(client, query, variables);
+    await until(() => attempt.isClosed);
     await client.dispose();
-    return asked.errors?.[0]?.extensions?.code;
+    return attempt.errors?.[0]?.extensions?.code;
   };
   expect(await refusal({ token: null } as never, eventsOf, { filter })).toBe("UNAUTHENTICATED");
   expect(await refusal({ token: "x".repeat(40) }, eventsOf, { filter })).toBe("UNAUTHENTICATED");

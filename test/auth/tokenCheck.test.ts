@@ -48,11 +48,11 @@ test("a refused token is looked up once per request", async () => {
 });
 
 test("every operation checks its token by a statement or a look-up", async () => {
-  const asked = checked();
-  asked.check.passed();
-  await asked.check.complete();
-  expect(asked.lookUps).toEqual([]);
-  expect(asked.check.carried).toBeDefined();
+  const carrying = checked();
+  carrying.check.passed();
+  await carrying.check.complete();
+  expect(carrying.lookUps).toEqual([]);
+  expect(carrying.check.carried).toBeDefined();
 
   const unasked = checked();
   await unasked.check.complete();

@@ -44,10 +44,10 @@ test("a client refuses a standby as primary, and several hosts without a target"
   );
   expect(withHosts("postgres://plat:a@one/plat")).toBe("postgres://plat:a@one/plat");
   const url = withHosts(servers.url([standby!, servers.primary]));
-  const asked = await onConnection(url, (client) =>
+  const result = await onConnection(url, (client) =>
     client.query<{ standby: boolean }>("select pg_is_in_recovery() as standby"),
   );
-  expect(asked.rows).toEqual([{ standby: false }]);
+  expect(result.rows).toEqual([{ standby: false }]);
   const none = withHosts(servers.url([{ ...standby!, port: 1 }, standby!]));
   await expect(onConnection(none, async () => {})).rejects.toThrow(
     /^None of the hosts accepts writes \(127\.0\.0\.1:1: .*ECONNREFUSED.*; 127\.0\.0\.1:\d+: a standby\)\.$/,

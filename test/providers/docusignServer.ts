@@ -32,7 +32,7 @@ export interface DocusignServer {
   credentials: { integrationKey: string; userId: string; privateKey: string; webhookKey: string };
   envelopes: HeldEnvelope[];
   /** Methods and paths of received requests, oldest first. */
-  asked: string[];
+  requests: string[];
   /** Replaces the handling of matching requests from now on. */
   answers(match: RegExp, answer: Answering | null): void;
   /** Acts as a signer. */
@@ -64,7 +64,7 @@ export async function startDocusignServer(): Promise<DocusignServer> {
   };
   const accountId = randomUUID();
   const envelopes: HeldEnvelope[] = [];
-  const asked: string[] = [];
+  const requests: string[] = [];
   const special: { match: RegExp; answer: Answering }[] = [];
   const tokens = new Set<string>();
   const app = express();
@@ -72,7 +72,7 @@ export async function startDocusignServer(): Promise<DocusignServer> {
 
   app.use((request, response, next) => {
     const line = `${request.method} ${request.originalUrl}`;
-    asked.push(line);
+    requests.push(line);
     const found = special.find(({ match }) => match.test(line));
     if (found) found.answer(request, response, next);
     else next();
@@ -182,7 +182,7 @@ export async function startDocusignServer(): Promise<DocusignServer> {
     config: { server: url, accountId },
     credentials,
     envelopes,
-    asked,
+    requests,
     answers(match, answer) {
       const at = special.findIndex((one) => one.match.source === match.source);
       if (at >= 0) special.splice(at, 1);

@@ -182,7 +182,7 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
     });
   });
   afterAll(() => server.close());
-  beforeEach(() => void server.asked.splice(0));
+  beforeEach(() => void server.requests.splice(0));
   const failure = async (): Promise<DraftFailed> => {
     const error = await provider.write(request).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(DraftFailed);
@@ -199,7 +199,7 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
       warnings: [],
       model: "test-model-1",
     });
-    const [sent] = server.asked;
+    const [sent] = server.requests;
     expect(sent!.message.task).toEqual({
       purpose: request.purpose,
       tone: "NEUTRAL",
@@ -255,7 +255,7 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
     expect(error.message).not.toContain("Secret");
     expect(error.retryAfterSeconds).toBe(status === 429 ? 7 : undefined);
     // It does not retry: the caller decides.
-    expect(server.asked).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 
   test.each<[string, (response: any) => unknown, string]>([
@@ -320,10 +320,10 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
       warnings: ["The text is too long for a mail.", "No consent."],
     });
     // It receives nothing about a lead that must not be contacted.
-    server.asked.splice(0);
+    server.requests.splice(0);
     expect(await composeDraft(provider, { ...begun, doNotContact: true }, by)).toMatchObject({
       status: "BLOCKED",
     });
-    expect(server.asked).toEqual([]);
+    expect(server.requests).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 beforeEach(() => {
   server.messages.length = 0;
-  server.asked.length = 0;
+  server.attempts.length = 0;
   server.answers((response, take) => response.status(201).json(take()));
 });
 
@@ -50,7 +50,7 @@ test("the outbox has one private file per message, however often it is sent", as
 test("a message is sent as a form, with the account's key, from a number or a messaging service", async () => {
   const taken = await server.provider().send(message);
   expect(taken).toEqual({ id: server.messages[0]!.sid, status: "ACCEPTED" });
-  const { form, authorization } = server.asked[0]!;
+  const { form, authorization } = server.attempts[0]!;
   expect(form).toEqual({
     To: "+14165550100",
     Body: "Grüße & 100 %",
@@ -60,7 +60,7 @@ test("a message is sent as a form, with the account's key, from a number or a me
   expect(authorization).toBe(`Basic ${Buffer.from("AC1:token of the tests").toString("base64")}`);
   const service = `MG${"0".repeat(32)}`;
   await server.provider({ sender: service, notices: false }).send(message);
-  expect(server.asked[1]!.form).toEqual({
+  expect(server.attempts[1]!.form).toEqual({
     To: "+14165550100",
     Body: "Grüße & 100 %",
     MessagingServiceSid: service,
@@ -76,7 +76,7 @@ test("a callback URL is only given if the provider can reach it", async () => {
     "https://plat.example",
   ])
     await createSmsProvider({ twilio, dataDir: "/nowhere", baseUrl }).send(message);
-  expect(server.asked.map(({ form }) => "StatusCallback" in form)).toEqual([false, false, false, true]);
+  expect(server.attempts.map(({ form }) => "StatusCallback" in form)).toEqual([false, false, false, true]);
 });
 
 test.each([

@@ -19,7 +19,7 @@ export interface TwilioServer {
   /** Accepted messages, oldest first. */
   messages: Listed[];
   /** The forms and headers of all attempts to send. */
-  asked: { form: Record<string, string>; authorization: string | undefined }[];
+  attempts: { form: Record<string, string>; authorization: string | undefined }[];
   /** Number of requests for the list. */
   lists: number;
   /** Sets the handling of messages from now on; `take` accepts the message and returns the real response. */
@@ -46,7 +46,7 @@ export const sidOf = (): string => `SM${randomBytes(16).toString("hex")}`;
 export async function startTwilioServer(): Promise<TwilioServer> {
   const list = "/2010-04-01/Accounts/AC1/Messages.json";
   const messages: Listed[] = [];
-  const asked: TwilioServer["asked"] = [];
+  const attempts: TwilioServer["attempts"] = [];
   const plain = (response: Response, take: () => Listed) => void response.status(201).json(take());
   let answer: Parameters<TwilioServer["answers"]>[0] = plain;
   let lists = 0;
@@ -54,7 +54,7 @@ export async function startTwilioServer(): Promise<TwilioServer> {
   app.use(express.urlencoded({ extended: false }));
   app.post(list, (request, response) => {
     const form = request.body as Record<string, string>;
-    asked.push({ form, authorization: request.get("authorization") });
+    attempts.push({ form, authorization: request.get("authorization") });
     void answer(
       response,
       () => {
@@ -89,7 +89,7 @@ export async function startTwilioServer(): Promise<TwilioServer> {
   return {
     api,
     messages,
-    asked,
+    attempts,
     get lists() {
       return lists;
     },

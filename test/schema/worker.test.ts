@@ -267,11 +267,11 @@ test("text arguments of functions never become part of a statement", async () =>
 
 test("only declared columns can be resealed", async () => {
   const call = "select * from app_private.sealed_otherwise($1, $2, $3, $4, $5)";
-  const asked = (relation: string, name: string) => refusal(call, [relation, name, "none", null, 10]);
-  expect(await asked("app_private.webhook_secrets", "sealed")).toBeUndefined();
+  const outcomeOf = (relation: string, name: string) => refusal(call, [relation, name, "none", null, 10]);
+  expect(await outcomeOf("app_private.webhook_secrets", "sealed")).toBeUndefined();
   // P0002: no such row.
-  expect(await asked("app_private.user_passwords", "hash")).toBe("P0002");
-  expect(await asked("app_private.webhook_secrets", "webhook_id")).toBe("P0002");
+  expect(await outcomeOf("app_private.user_passwords", "hash")).toBe("P0002");
+  expect(await outcomeOf("app_private.webhook_secrets", "webhook_id")).toBe("P0002");
   expect(
     await refusal("select app_private.seal_anew($1, $2, $3)", ["app_public.users", "first_name", "[]"]),
   ).toBe("P0002");

@@ -298,11 +298,11 @@ test("a failing step is retried, skipped, or ends the execution, as configured",
     pauseReason: "Step 1 failed: The receiver answered 500.",
     currentStep: 1,
   });
-  const { workflowExecution: asked } = await world.owen.get(
+  const { workflowExecution: failed } = await world.owen.get(
     "query ($id: ID!) { workflowExecution(id: $id) { escalationTickets { status kind title description availableActions lead { id } workflowExecution { id } } } }",
     { id: escalates },
   );
-  expect(asked.escalationTickets).toEqual([
+  expect(failed.escalationTickets).toEqual([
     {
       status: "OPEN",
       kind: "WORKFLOW_FAILURE",

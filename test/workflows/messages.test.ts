@@ -127,7 +127,7 @@ test("sends messages to the lead, the assignee or a member, and records them in 
 }, 30_000);
 
 test("forbidden recipients get no message, and the step run has the reason", async () => {
-  const [asked, silent, empty, long, gone, stopped] = await Promise.all([
+  const [requested, silent, empty, long, gone, stopped] = await Promise.all([
     lead(),
     lead({ phone: null, email: "silent@example.com" }),
     lead(),
@@ -135,7 +135,7 @@ test("forbidden recipients get no message, and the step run has the reason", asy
     lead(),
     lead(),
   ]);
-  await update(asked.id, { doNotContact: true });
+  await update(requested.id, { doNotContact: true });
   await sql("insert into app_private.stopped_numbers (number, reason) values ($1, 'Test.')", [stopped.phone]);
   const task = async (leadId: string) =>
     (
@@ -151,7 +151,7 @@ test("forbidden recipients get no message, and the step run has the reason", asy
   const toAda = await createWorkflow(world, step({ to: "MEMBER", memberId: world.ada.id }));
   await sql("update app_public.users set status = 'SUSPENDED' where id = $1", [world.ada.id]);
   const cases: [string, unknown[], Record<string, unknown>?, string?][] = [
-    [await sent(asked.id), ["SKIPPED", "The lead asked not to be contacted."]],
+    [await sent(requested.id), ["SKIPPED", "The lead asked not to be contacted."]],
     [await sent(silent.id), ["FAILED", "The lead or buyer has no phone number."]],
     [await sent(empty.id, step({ body: "{{ lead.company }}" })), ["FAILED", "The text came out empty."]],
     [
@@ -295,10 +295,10 @@ test("the real provider: permanent refusals, temporary failures, and unknown out
   server.answers((response) => server.refusal(response, 400, 21211));
   const refused = await sent(wrong.id, retry);
   expect((await outcome(refused, "FAILED")).error).toMatch(/\(21211\): it is no phone number/);
-  const tries = server.asked.length;
+  const tries = server.attempts.length;
   await dueNow(refused);
   await reaches(world.owen, refused, (execution) => execution.steps.length === 2);
-  expect(server.asked).toHaveLength(tries);
+  expect(server.attempts).toHaveLength(tries);
   server.answers((response, take) => response.status(201).json(take()));
   const right = freshNumber();
   await update(wrong.id, { phone: right });
@@ -462,10 +462,10 @@ test("records message states in any order", async () => {
     open,
   ]);
   expect(await tell(notice({ MessageSid: sid, MessageStatus: "delivered" }, overtaken))).toBe(200);
-  const before = server.asked.length;
+  const before = server.attempts.length;
   await dueNow(open);
   expect((await outcome(open, "SUCCEEDED")).output).toMatchObject({ messageId: sid, status: "DELIVERED" });
-  expect(server.asked).toHaveLength(before);
+  expect(server.attempts).toHaveLength(before);
 }, 30_000);
 
 test("STOP blocks a number for every organization, START permits it again, and neither is processed twice", async () => {
@@ -583,7 +583,7 @@ test("any other reply is a note on the lead that last received a message, and no
   expect(await tell(answer(first.phone, "Hello?"))).toBe(200);
   expect(await sql("select count(*)::int as n from app_public.lead_notes")).toEqual([{ n }]);
   // Replies are data: template syntax in them is not evaluated.
-  expect(server.asked.some(({ form }) => form.Body?.includes("second@example.com"))).toBe(false);
+  expect(server.attempts.some(({ form }) => form.Body?.includes("second@example.com"))).toBe(false);
 }, 30_000);
 
 test("above the quota of the organization, and for too many to one number, messages wait", async () => {
