@@ -72,7 +72,7 @@ const hookOf = async (person: Person, organizationId: string): Promise<string> =
     })
   ).createWebhook.id;
 
-test("a reset that proves the address ends all earlier access and lists it in the response", async () => {
+test("a reset that confirms the address ends all earlier access and lists it in the response", async () => {
   const attacker = await hijacked("Vic Victim");
   const token = await programOf(world, attacker, { name: "Backdoor" });
   const child = await programOf(world, token, { name: "Second backdoor" });
@@ -170,7 +170,7 @@ test("a later reset ends tokens, feeds and sessions, but not webhooks and workfl
   expect(rows).toEqual([{ status: "ENABLED" }, { status: "DISABLED" }]);
 });
 
-test("proving the address while signed in keeps that session and ends the others", async () => {
+test("confirming the address while signed in keeps that session and ends the others", async () => {
   const attacker = await hijacked("Ivo Invited");
   const token = await programOf(world, attacker, { name: "Waiting" });
   const session = await again(attacker);
@@ -191,7 +191,7 @@ test("proving the address while signed in keeps that session and ends the others
     emailVerifiedAt: expect.any(String),
     accessEnding: { cause: "ADDRESS_VERIFIED", sessions: true, accessTokens: ["Waiting"] },
   });
-  // After the address is proved, joining another organization ends nothing.
+  // After the address is confirmed, joining another organization ends nothing.
   const later = await again(attacker);
   await world.owner.query("update app_public.users set email_verified_at = now() where id = $1", [
     attacker.id,

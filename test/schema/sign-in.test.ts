@@ -757,7 +757,7 @@ describe("one-time codes", () => {
     await owner.query("truncate app_private.limit_changes, app_private.limit_uses");
   });
 
-  test("a code works once, proves the address, ends login tokens and access tokens", async () => {
+  test("a code works once, confirms the address, ends login tokens and access tokens", async () => {
     const [token] = await run<{ token: string }>(
       as("eve"),
       "select t.token from app_public.create_access_token('ci') t",
