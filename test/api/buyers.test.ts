@@ -193,7 +193,7 @@ describe("a new purchase", () => {
     expect(await refused("createBuyer", { projectId: project, ...input })).toMatchObject(expected);
   });
 
-  test("that is signed in the future has its rescission period then", async () => {
+  test("that is signed in the future also closes on that date", async () => {
     expect(await read(await buy({ status: "CLOSED", purchaseDate: "2200-01-01" }))).toMatchObject({
       purchaseDate: "2200-01-01",
       closingDate: "2200-01-01",

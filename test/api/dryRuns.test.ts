@@ -168,7 +168,7 @@ test("reports mails, claims and amounts, each only with the required permission"
   expect(taken.errors?.[0]?.extensions).toMatchObject({ code: "INVENTORY_UNAVAILABLE" });
 });
 
-test("operations with a different kind of dry run keep it, and operations with external effects have none", async () => {
+test("operations with a dry run of their own keep it, and operations with external effects have none", async () => {
   const { id } = await createLead(world.owen, { projectId: world.project.id, name: "Updated" });
   const input = { ids: [id], addTags: ["vip"] };
   const { data, errors, extensions } = await dry(world.owen, "updateLeads", input, "{ dryRun updatedCount }");

@@ -25,7 +25,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test("the connection id of a worker differs from all process ids of the server, by which former releases locked jobs", async () => {
+test("the id of a worker's connection is above all process ids, which former releases used instead", async () => {
   // The maximum configurable process id.
   const mostProcesses = 2 ** 22;
   const { rows } = await worker.query("select app_private.connection_begins(null) as id");
