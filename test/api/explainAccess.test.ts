@@ -72,7 +72,7 @@ test("the organization is given by id or slug", async () => {
   expect(await refusal(max, leads.maxs.id, { organizationId: "no-such-organization" })).toBe("NOT_FOUND");
 });
 
-test("does not reveal the person's roles in other organizations", async () => {
+test("does not reveal what the person lacks in other organizations", async () => {
   const { bob, leads, summit, owner } = world;
   const isOverdue = (organizationId: string) =>
     owner
