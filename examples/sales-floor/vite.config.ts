@@ -1,7 +1,7 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-/** The service during development. Its certificate is self-signed, hence `secure: false`. */
+/** Proxy to the service during development. Its certificate is self-signed, hence `secure: false`. */
 const target = process.env["PLAT_URL"] ?? "https://localhost:8443";
 const proxy = Object.fromEntries(
   ["/graphql", "/events", "/portal/demo.json"].map((path) => [path, { target, secure: false }]),
@@ -9,7 +9,7 @@ const proxy = Object.fromEntries(
 
 export default defineConfig({
   plugins: [react()],
-  // The client is a link to its folder in this repository, outside of this one.
+  // The client is a link to its folder in this repository, which is outside of this project.
   server: { proxy, fs: { allow: [".", "../../packages/client/dist"] } },
   preview: { proxy },
 });

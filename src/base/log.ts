@@ -130,10 +130,10 @@ function timeField(): string {
 const noFields = Object.freeze({});
 
 /** Adds the request and the job that a line belongs to. */
-function contextFields(said: object, _level: number, logger: object): object {
+function contextFields(ownFields: object, _level: number, logger: object): object {
   const context = workContext.getStore();
   if (!context || ofRequests.has(logger)) return noFields;
-  if (context.job === undefined && "requestId" in said) return noFields;
+  if (context.job === undefined && "requestId" in ownFields) return noFields;
   const { requestId, task, job } = context;
   return { ...(requestId !== undefined && { requestId }), ...(job !== undefined && { task, job }) };
 }
@@ -149,8 +149,8 @@ export function createLog(level: string, destination?: { write(line: string): vo
     hooks: { streamWrite: withoutSecrets },
     mixin: contextFields,
     // Fields of the line itself take precedence.
-    mixinMergeStrategy: (said: object, context: object) =>
-      context === noFields ? said : { ...context, ...said },
+    mixinMergeStrategy: (ownFields: object, context: object) =>
+      context === noFields ? ownFields : { ...context, ...ownFields },
   };
   return pino(options, destination ?? bufferedOutput()) as unknown as Logger;
 }

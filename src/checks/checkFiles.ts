@@ -26,8 +26,8 @@ function lineRules(line: string): Pick<Finding, "rule" | "write">[] {
   const length = [...line].length;
   if (length > longest)
     found.push({ rule: "file-width", write: `Break the line: it has ${length} columns of ${longest}.` });
-  if (line.includes("\t")) found.push({ rule: "file-tab", write: "Write two spaces in place of the tab." });
-  if (/\s$/.test(line)) found.push({ rule: "file-trailing-space", write: "Take away the space at its end." });
+  if (line.includes("\t")) found.push({ rule: "file-tab", write: "Replace the tab by two spaces." });
+  if (/\s$/.test(line)) found.push({ rule: "file-trailing-space", write: "Remove the trailing space." });
   return found;
 }
 
@@ -62,13 +62,13 @@ export function checkFiles(files: readonly SqlFile[]): Finding[] {
         findings.push({
           rule: "object-twice",
           object: place,
-          write: `Edit ${object} in ${first}, in place of writing it again.`,
+          write: `Edit ${object} in ${first} instead of declaring it again.`,
         });
       if (kind === "function" && !/\b(immutable|stable|volatile)\b/i.test(head))
         findings.push({
           rule: "function-volatility",
           object: place,
-          write: `Write immutable, stable or volatile after the language of ${name}: volatile is the default that nobody meant.`,
+          write: `Write immutable, stable or volatile after the language of ${name}; do not rely on the default.`,
         });
     }
   }

@@ -25,7 +25,7 @@ export function withoutKey(
   return [...found.values()].map(({ text, place }) => ({
     rule: "message-without-key",
     object: place,
-    write: `Add "${text}" with a key to ${section} in ${folder}/en.json, with {0}, {1} … for each {}, and to the other languages; or write it anew under its old key.`,
+    write: `Add "${text}" with a key to ${section} in ${folder}/en.json, with {0}, {1} … for each {}, and to the other languages; or replace the text of its old key.`,
   }));
 }
 
@@ -41,9 +41,7 @@ export function differences(of = catalogues): Finding[] {
           const object = `${language}.json ${section}.${key}`;
           const [there, text] = [english[key], texts[key]];
           if (there === undefined)
-            return [
-              { rule: "message-beyond-english", object, write: "Take it away: en.json has no such key." },
-            ];
+            return [{ rule: "message-beyond-english", object, write: "Remove it: en.json has no such key." }];
           if (text === undefined || text.trim() === "")
             return [{ rule: "message-without-translation", object, write: `Translate "${there}".` }];
           if (placeholdersOf(there).join() !== placeholdersOf(text).join())
@@ -51,7 +49,7 @@ export function differences(of = catalogues): Finding[] {
               {
                 rule: "message-with-other-places",
                 object,
-                write: `Use the places of "${there}": ${placeholdersOf(there).join(", ") || "none"}.`,
+                write: `Use the parameters of "${there}": ${placeholdersOf(there).join(", ") || "none"}.`,
               },
             ];
           return [];

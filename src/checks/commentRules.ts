@@ -39,7 +39,7 @@ export const commentRules: Rule[] = [
     why: "The comment of a function describes its arguments.",
     // The record of a field, the input of an operation, an id, and values of the service need no description; a filter has its own.
     query: `
-      select f.object || ' ' || a.name as object, format('Write \`@arg %s …\` into the comment of %s: what it is for.', a.name, f.object) as write
+      select f.object || ' ' || a.name as object, format('Write \`@arg %s …\` into the comment of %s with its purpose.', a.name, f.object) as write
       from functions f
       cross join lateral unnest(f.argument_names[:f.argument_count], f.argument_types) with ordinality a (name, type, position)
       join pg_type t on t.oid = a.type
@@ -86,14 +86,14 @@ export const commentRules: Rule[] = [
     // Inputs for its columns. The message of a scalar's check says what is valid (further checks concern the stored format); a domain of
     // an enumeration lists its values.
     query: `
-      select t.object || '.' || k.conname as object, format('Write \`comment on constraint %I on %s is ''…'';\`: what to give instead.', k.conname, t.object) as write
+      select t.object || '.' || k.conname as object, format('Write \`comment on constraint %I on %s is ''…'';\`: which values are valid.', k.conname, t.object) as write
       from pg_constraint k join tables t on t.oid = k.conrelid
       where k.contype in ('c', 'x') and coalesce(obj_description(k.oid, 'pg_constraint'), '') = ''
         and exists (select from columns c where c.table_oid = t.oid and c.number = any (k.conkey) and c.writable
           and (cardinality(k.conkey) > 1 or pg_temp.tag(obj_description(c.type, 'pg_type'), 'scalar') is null))
       union all
       select format('%s.%I.%I', n.nspname, t.typname, k.conname),
-        format('Write \`comment on constraint %I on domain %s.%I is ''…'';\`: what to give instead.', k.conname, n.nspname, t.typname)
+        format('Write \`comment on constraint %I on domain %s.%I is ''…'';\`: which values are valid.', k.conname, n.nspname, t.typname)
       from pg_constraint k join pg_type t on t.oid = k.contypid join pg_namespace n on n.oid = t.typnamespace
       where n.nspname = 'app_public' and coalesce(obj_description(k.oid, 'pg_constraint'), '') = '' and k.contype = 'c'
         and pg_temp.tag(obj_description(t.oid, 'pg_type'), 'enum') is null`,

@@ -21,14 +21,14 @@ export const functionRules: Rule[] = [
     name: "invoker-search-path",
     why: "A function with settings of its own is never inlined.",
     query: `
-      select object, 'Leave out \`set search_path\`: it runs with the rights of its caller, and qualified names find their objects.' as write
+      select object, 'Remove \`set search_path\`: it runs with the rights of its caller, and names are qualified.' as write
       from functions where not definer and settings::text like '%search_path%'`,
   },
   {
     name: "rows-compared",
     why: "The plan of a statement in a trigger is cached at its first run, mostly for one row: a join of the rows before and after then compares each row of a later run with each.",
     query: `
-      select object, 'Write \`full join old_rows\` with \`where case when … then … else false end\`, which no plan carries out row by row, or compare by \`except\`.' as write
+      select object, 'Write \`full join old_rows\` with \`where case when … then … else false end\`, which cannot become a nested loop, or compare by \`except\`.' as write
       from functions f join pg_proc p using (oid)
       where f.is_trigger and p.prosrc ~ '\\mjoin (old|new)_rows\\M' and p.prosrc ~ '(?<!full )\\mjoin (old|new)_rows\\M'`,
   },
@@ -36,8 +36,8 @@ export const functionRules: Rule[] = [
     name: "definer-viewer",
     why: "A security definer function bypasses policies: its result must depend on the viewer, or be public.",
     query: `${asking("'app_public.current_user_id()'")}
-      select f.object, 'Let it ask who calls, such as \`if not app_hidden.project_can(…) then return null; end if;\`, take the grant away, '
-        'or write into its comment \`@withoutViewer …\`: why it need not.' as write
+      select f.object, 'Check the viewer, such as by \`if not app_hidden.project_can(…) then return null; end if;\`, revoke the grant, '
+        'or write \`@withoutViewer …\` into its comment with the reason.' as write
       from functions f
       where f.definer and not f.is_trigger and not (f.schema = 'app_public' and f.volatility = 'v')
         and (has_function_privilege('plat_user', f.oid, 'execute') or has_function_privilege('plat_anonymous', f.oid, 'execute'))
@@ -48,8 +48,8 @@ export const functionRules: Rule[] = [
     why: "An operation that visitors may call must refuse them itself, or be meant for them.",
     // The service creates what is tagged @given after a check by app_hidden.begin_….
     query: `${asking("'app_hidden.require_viewer()', 'app_hidden.refuse_anonymous()'")}
-      select f.object, 'Let it begin with \`perform app_hidden.require_viewer();\`, grant it to plat_user only, '
-        'or write into its comment \`@withoutViewer …\`: why visitors may call it.' as write
+      select f.object, 'Begin it with \`perform app_hidden.require_viewer();\`, grant it to plat_user only, '
+        'or write \`@withoutViewer …\` into its comment with the reason why visitors may call it.' as write
       from functions f
       where f.schema = 'app_public' and f.volatility = 'v'
         and (has_function_privilege('plat_anonymous', f.oid, 'execute') or f.definer and has_function_privilege('plat_user', f.oid, 'execute'))
@@ -72,7 +72,7 @@ export const functionRules: Rule[] = [
     name: "lock-of-everybody",
     why: "A lock with one key for all organizations makes each wait until the others have committed.",
     query: `
-      select f.object, 'Put the organization or the record into its key, or do not wait for it: \`pg_try_advisory_xact_lock\`.' as write
+      select f.object, 'Include the organization or the record in its key, or do not wait for it: \`pg_try_advisory_xact_lock\`.' as write
       from functions f
       where f.source ~ 'pg_advisory_(xact_)?lock(_shared)?\\(\\s*(\\d+(\\s*,\\s*\\d+)?|hashtext(extended)?\\(\\s*''[^'']*''\\s*(,\\s*\\d+\\s*)?\\))\\s*\\)'`,
   },
@@ -80,7 +80,7 @@ export const functionRules: Rule[] = [
     name: "job-key-of-everybody",
     why: "The key of a job is locked until the transaction that enqueues it ends, for all organizations.",
     query: `
-      select f.object, 'Put the organization or the record into its job_key.' as write
+      select f.object, 'Include the organization or the record in its job_key.' as write
       from functions f where f.source ~ 'job_key\\s*=>\\s*''[^'']*''\\s*[,)]'`,
   },
   {
@@ -100,13 +100,13 @@ export const functionRules: Rule[] = [
     // The rule worker-function finds what background work may execute. By default, visitors may execute what viewers may execute of
     // app_hidden.
     query: `
-      select f.object || ' ' || r.name as object, format('Write \`revoke execute on function %s from %s;\`: only functions call it that run as their owner.',
+      select f.object || ' ' || r.name as object, format('Write \`revoke execute on function %s from %s;\`: it is only called by security definer functions.',
         f.object, r.name) as write
       from functions f cross join unnest(array['plat_user', 'plat_anonymous']) r (name)
       where f.schema <> 'app_public' and not f.is_trigger and has_function_privilege(r.name, f.oid, 'execute')
         and not exists (select from reachable c where c.oid = f.oid and (c.role = r.name or c.role = 'plat_user' and f.schema = 'app_hidden'))
       union all
-      select f.object || ' plat_authenticator', format('Write \`revoke execute on function %s from plat_authenticator;\`: nothing that answers requests names it.',
+      select f.object || ' plat_authenticator', format('Write \`revoke execute on function %s from plat_authenticator;\`: no code that answers requests calls it.',
         f.object)
       from functions f join pg_proc p on p.oid = f.oid
       where exists (select from aclexplode(p.proacl) a where a.grantee = 'plat_authenticator'::regrole)

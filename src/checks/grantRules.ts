@@ -19,7 +19,7 @@ export const grantRules: Rule[] = [
     // an operation's input is executed by a function with that input.
     query: `
       select g.object || ' ' || g.command as object,
-        format('Write \`create policy … on %s for %s to %s %s (…);\`, or take the grant away.', g.object, g.command, g.role,
+        format('Write \`create policy … on %s for %s to %s %s (…);\`, or revoke the grant.', g.object, g.command, g.role,
           case g.command when 'insert' then 'with check' else 'using' end) as write
       from granted g join tables t on t.oid = g.table_oid
       where g.command in ('select', 'insert', 'update', 'delete') and (g.role in ('plat_user', 'plat_worker') or g.role = 'plat_anonymous' and g.command <> 'select')
@@ -43,7 +43,7 @@ export const grantRules: Rule[] = [
     name: "grant-columns",
     why: "The columns of grants of INSERT and UPDATE are the fields of the input; a grant on the whole table includes the tenant and the version.",
     query: `
-      select t.object, format('Write \`grant %s (column, …) on %s to plat_user;\` with the columns that callers give, in place of the whole table.',
+      select t.object, format('Write \`grant %s (column, …) on %s to plat_user;\` with the columns that clients set, instead of the whole table.',
         lower(a.privilege_type), t.object) as write
       from tables t cross join lateral aclexplode(t.acl) a
       where a.grantee <> t.owner and a.privilege_type not in ('SELECT', 'DELETE')
@@ -53,14 +53,14 @@ export const grantRules: Rule[] = [
     name: "grant-anonymous",
     why: "Visitors only read tables; functions handle their input, such as messages.",
     query: `
-      select object, format('Take \`%s\` from %s, and write a function that takes what visitors bring.', command, role) as write
+      select object, format('Revoke \`%s\` from %s, and write a function for the input of visitors.', command, role) as write
       from granted where role in ('plat_anonymous', 'PUBLIC') and command <> 'select'`,
   },
   {
     name: "grant-private",
     why: "app_private contains secrets and internals, which only functions with the privileges of their owner read.",
     query: `
-      select distinct g.object, format('Take the grant from %s; let a definer function give what is meant to be seen.', g.role) as write
+      select distinct g.object, format('Revoke the grant from %s, and write a definer function that returns what viewers may see.', g.role) as write
       from granted g join tables t on t.oid = g.table_oid
       where t.schema = 'app_private' and g.role in ('plat_user', 'plat_anonymous', 'plat_authenticator', 'PUBLIC')`,
   },
@@ -69,7 +69,7 @@ export const grantRules: Rule[] = [
     why: "By default, a view reads with the privileges of its owner, and bypasses all policies.",
     // plat_masker is subject to the policies of plat_user.
     query: `
-      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true)\` behind its name.' as write
+      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true)\` after its name.' as write
       from pg_class c where c.relkind = 'v' and c.relowner <> 'plat_masker'::regrole and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
         and not coalesce(c.reloptions @> '{security_invoker=true}', false)`,
   },
@@ -78,7 +78,7 @@ export const grantRules: Rule[] = [
     why: "A condition of the caller may be evaluated before that of the view, and reveal rows that the view omits.",
     // A view of all rows hides none itself; the policies of its table apply as well.
     query: `
-      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true, security_barrier = true)\` behind its name: it leaves rows out.' as write
+      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true, security_barrier = true)\` after its name, because it filters rows.' as write
       from pg_class c where c.relkind = 'v' and pg_get_viewdef(c.oid) !~ 'WHERE \\(CURRENT_USER <> ''plat_anonymous''::name\\);$' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
         and pg_get_viewdef(c.oid) ~* '\\y(where|join|having|limit|union|intersect|except)\\y'
         and not coalesce(c.reloptions @> '{security_barrier=true}', false)`,

@@ -126,7 +126,7 @@ export function checkGraphqlRules(text: string): string[] {
     ...faults,
     ...Array.from(
       unused,
-      ({ rule, found }) => `Nothing is waived by ${String(found)} of ${rule}: remove it.`,
+      ({ rule, found }) => `Remove the waiver ${String(found)} of ${rule}: it has no effect.`,
     ),
   ];
 }

@@ -23,9 +23,9 @@ export const keyRules: Rule[] = [
     // If the row always has the tenant and the other table has a key with it, or if viewers write the column themselves.
     query: `
       select k.object || '.' || k.name as object,
-        format('Put the tenant into it: \`foreign key (%s, %s) references %s (%s, %s)\`%s.', array_to_string(k.columns, ', '), tenant.name,
+        format('Include the tenant: \`foreign key (%s, %s) references %s (%s, %s)\`%s.', array_to_string(k.columns, ', '), tenant.name,
           k.referenced, array_to_string(k.referenced_columns, ', '), tenant.name,
-          case when not tenant.has_key then format(', which takes \`unique (%s, %s)\` there', array_to_string(k.referenced_columns, ', '), tenant.name) else '' end)
+          case when not tenant.has_key then format(', which requires \`unique (%s, %s)\` there', array_to_string(k.referenced_columns, ', '), tenant.name) else '' end)
           as write
       from foreign_keys k
       cross join lateral (
@@ -73,9 +73,9 @@ export const keyRules: Rule[] = [
         left join made m on m.table_oid = k.table_oid
         where k.schema = 'app_public')
       select object, case when is_seen
-          then 'Write \`@notNull\` into the comment of the constraint: whoever sees the row sees what it refers to.'
-          else 'Remove \`@notNull\` from the comment of the constraint, or let each policy for reading ask \`(select true from … where id = …)\`, '
-            'and no function that runs with more rights return the row: it may refer to what the viewer does not see.' end as write
+          then 'Write \`@notNull\` into the comment of the constraint: every viewer of the row sees the referenced record.'
+          else 'Remove \`@notNull\` from the comment of the constraint, or let each read policy check \`(select true from … where id = …)\`, '
+            'and no function with more rights return the row: the referenced record may be invisible to the viewer.' end as write
       from relations
       where is_seen <> (pg_temp.tag(comment, 'notNull') is not null)
         and pg_temp.tag(comment, 'forwardBehavior') is distinct from '-*' and pg_temp.tag(comment, 'behavior') is distinct from '-*'`,

@@ -73,8 +73,8 @@ export function layerFaults(files: ReadonlyMap<string, string>): string[] {
       const [from, to] = [folderOf(file), folderOf(imported)];
       if (from !== to && layerOf.has(from) && layerOf.has(to) && order.indexOf(to) < order.indexOf(from))
         faults.push(
-          `${file} (${layerOf.get(from)}) imports ${imported} (${layerOf.get(to)}), which stands above it: ` +
-            "move what both need to where the lower one is, or hand it over as an argument.",
+          `${file} (${layerOf.get(from)}) imports ${imported} (${layerOf.get(to)}), which is above it: ` +
+            "move the shared part to the lower layer, or pass it as an argument.",
         );
     }
   return faults.toSorted();

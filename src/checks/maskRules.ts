@@ -15,7 +15,7 @@ export const maskRules: Rule[] = [
     name: "masked-grant",
     why: "SQL that runs as a role of the API reads everything that is granted to it, without masks.",
     query: `
-      select m.object, format('It is granted to %s: take the grant away. \`select app_private.make_masked_view(%L);\` does, and makes the view that masks.',
+      select m.object, format('Revoke the grant to %s: \`select app_private.make_masked_view(%L);\` does so and creates the masking view.',
         string_agg(r.role, ' and ' order by r.role), m.table_name) as write
       from columns m cross join unnest(array['plat_anonymous', 'plat_authenticator', 'plat_user']) r (role)
       where m.schema = 'app_public' and pg_temp.tag(m.comment, 'masked') is not null and has_column_privilege(r.role, m.table_oid, m.number, 'select')
@@ -33,7 +33,7 @@ export const maskRules: Rule[] = [
         select t.name, t.object as table_object, f.object, f.source
         from masked t join functions f on not f.definer and not f.is_trigger and strpos(f.source, 'app_public.' || t.name) > 0
           and (f.schema = 'app_public' or has_function_privilege('plat_user', f.oid, 'execute')))
-      select distinct object, format('Read from app_hidden.masked_%s, which masks, or name the columns of %s that it takes.', name, table_object) as write
+      select distinct object, format('Read from app_hidden.masked_%s, which masks, or list the columns of %s that it reads.', name, table_object) as write
       from named
       where source ~ ('\\yselect \\*( into \\w+)?\\s+from app_public\\.' || name || '\\y')
         or exists (select from regexp_matches(source, '\\y(?:from|join)\\s+app_public\\.' || name || '\\s+(?:as\\s+)?(\\w+)', 'g') alias
@@ -56,7 +56,7 @@ export const maskRules: Rule[] = [
     why: "A function of a row gets null for masked columns, unless it declares that it reads them.",
     query: `
       with masked as (select * from columns c where c.schema = 'app_public' and pg_temp.tag(c.comment, 'masked') is not null)
-      select f.object, format('Write \`@reads %s\` into its comment: it gets the value as the viewer may know it.', m.name) as write
+      select f.object, format('Write \`@reads %s\` into its comment: it receives the masked value.', m.name) as write
       from functions f join masked m on true join pg_class t on t.oid = m.table_oid and f.argument_types[1] = t.reltype
       where f.schema = 'app_public' and not exists (select from masked k where k.table_oid = m.table_oid and f.name = k.table_name || '_' || k.name)
         and f.source ~ ('\\y' || f.argument_names[1] || '\\.' || m.name || '\\y|\\y' || m.table_name || '_' || m.name || '\\(' || f.argument_names[1] || '\\)')
@@ -66,7 +66,7 @@ export const maskRules: Rule[] = [
     name: "masked-column",
     why: "Restricted values must be read through a function that checks access.",
     query: `
-      select c.object, format('Write \`@masked\` into its comment and a function %s_%s(%s) that gives null without the permission.',
+      select c.object, format('Write \`@masked\` into its comment and a function %s_%s(%s) that returns null without the permission.',
         c.table_name, c.name, c.table_object) as write
       from columns c
       where c.schema = 'app_public' and pg_temp.prose(c.comment) ~* '\\m(null (for|to) (those|outsiders|others|members)|null without|without the permission)'
@@ -76,8 +76,8 @@ export const maskRules: Rule[] = [
     name: "masked-function",
     why: "A masked column is only readable through its function.",
     query: `${asks}
-      select m.object, format('Write \`create function %s.%I(%s) …\` with a grant, which asks who reads, and gives null to those who may not; '
-          'or tag the column \`@writeOnly\`, where it is no secret.',
+      select m.object, format('Write \`create function %s.%I(%s) …\` with a grant, which checks the viewer, and returns null without permission; '
+          'or tag the column \`@writeOnly\`, if it is not secret.',
         m.schema, m.table_name || '_' || m.name, m.table_object) as write
       from masked m
       where not exists (select from functions f join asks a on a.oid = f.oid where f.schema = 'app_public' and f.argument_count = 1
@@ -89,7 +89,7 @@ export const maskRules: Rule[] = [
     // Whether a value is null is not a secret, and functions tagged @reads receive what the viewer may know. Definer functions have
     // their own rule.
     query: `${asks}
-      select distinct f.object, format('It reads the masked column %s: let it ask for the permission, as %s_%s does.', m.object, m.table_name, m.name) as write
+      select distinct f.object, format('Check the permission, as %2$s_%3$s does: it reads the masked column %1$s.', m.object, m.table_name, m.name) as write
       from functions f join masked m on true
       where f.volatility <> 'v' and not f.definer and has_function_privilege('plat_user', f.oid, 'execute')
         and m.name <> all (string_to_array(coalesce(pg_temp.tag(f.comment, 'reads'), ''), ' ')) and f.name <> m.table_name || '_' || m.name
@@ -104,12 +104,12 @@ export const maskRules: Rule[] = [
     name: "masked-list",
     why: "A value can be determined by filtering or sorting by it repeatedly.",
     query: `
-      select m.object, format('Take \`@%s\` out of its comment: the value is masked. A function \`%s_filter_…\` that asks for the permission may filter by it.',
+      select m.object, format('Remove \`@%s\` from its comment: the value is masked. A function \`%s_filter_…\` that checks the permission may filter by it.',
         tag, m.table_name) as write
       from columns m cross join unnest(array['filter', 'indexed']) tag
       where pg_temp.tag(m.comment, 'masked') is not null and pg_temp.tag(m.comment, tag) is not null
       union all
-      select t.object, format('Take %I out of \`@%s\`: it is masked.', c.name, tag[1])
+      select t.object, format('Remove %I from \`@%s\`: it is masked.', c.name, tag[1])
       from tables t join columns c on c.table_oid = t.oid and pg_temp.tag(c.comment, 'masked') is not null
       cross join lateral regexp_matches(t.comment, '(?:^|\\n)@(sort|defaultOrder|filterLists)[ \\t]+([^\\n]*)', 'g') tag
       where tag[2] ~ ('\\y' || c.name || '\\y')`,
@@ -118,7 +118,7 @@ export const maskRules: Rule[] = [
     name: "masked-search",
     why: "Finding a record by a word reveals that the record contains it.",
     query: `
-      select m.object, format('Leave it out of \`make_searchable(%L, …)\`: it is masked.', m.table_name) as write
+      select m.object, format('Remove it from \`make_searchable(%L, …)\`: it is masked.', m.table_name) as write
       from columns m join app_private.searchable_tables s on s.table_name = m.table_name
       where m.schema = 'app_public' and pg_temp.tag(m.comment, 'masked') is not null and s.texts ~ ('\\yr\\.' || m.name || '\\y')`,
   },
@@ -139,7 +139,7 @@ export const maskRules: Rule[] = [
     why: "A view returns what it reads to everybody who may read the view.",
     // Whole rows that it reads, such as the argument of a masking function, count as reading all columns in the catalog.
     query: `
-      select distinct v.oid::regclass::text as object, format('It reads the masked column %s: read it through app_public.%I.', m.object, m.table_name || '_' || m.name) as write
+      select distinct v.oid::regclass::text as object, format('Read the masked column %s through app_public.%I.', m.object, m.table_name || '_' || m.name) as write
       from columns m join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = m.table_oid and d.refobjsubid = m.number
       join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
       join pg_class v on v.oid = r.ev_class and v.relkind in ('v', 'm')

@@ -7,14 +7,14 @@ export const nameRules: Rule[] = [
     why: "Triggers run in the order of their names: the number determines the position.",
     query: `
       select t.object || ' ' || g.tgname as object,
-        'Call it _NNN_name: 100 to 899 for what the table needs, in the order in which they run; see the others of the table.' as write
+        'Name it _NNN_name: a number from 100 to 899 for its place in the order of execution; see the other triggers of the table.' as write
       from pg_trigger g join tables t on t.oid = g.tgrelid where not g.tgisinternal and g.tgname !~ '^_\\d{3}_[a-z][a-z0-9_]*$'`,
   },
   {
     name: "trigger-function-name",
     why: "The name shows that the function is not called directly.",
     query: `
-      select object, 'Call it tg_<table>__<task>, or tg__<task> where several tables have it.' as write
+      select object, 'Name it tg_<table>__<task>, or tg__<task> if several tables use it.' as write
       from functions where is_trigger and (schema <> 'app_private' or name !~ '^tg_([a-z][a-z0-9_]*_)?_[a-z]')`,
   },
   {
@@ -22,7 +22,7 @@ export const nameRules: Rule[] = [
     why: "One term for one concept: the filter by id is a list of ids for every record type.",
     query: `
       select c.object, format('Write \`@filter %s\`%s.', regexp_replace(given, 'Ids?$', '') || 'Ids', case when given ~ 'Id$'
-          then format(', and \`@formerFilter %s Removed after …\` where that was served', given) else '' end) as write
+          then format(', and \`@formerFilter %s Removed after …\` if that was served', given) else '' end) as write
       from columns c cross join lateral (select pg_temp.tag(c.comment, 'filter') as given) n
       where c.schema = 'app_public' and c.type = 'uuid'::regtype and given <> '' and given !~ 'Ids$'`,
   },

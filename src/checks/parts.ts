@@ -21,18 +21,18 @@ export async function runPart(
 ): Promise<boolean> {
   const { cwd, env = process.env, show } = options;
   const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
-  let said = "";
+  let output = "";
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding("utf8").on("data", (text: string) => (said += text));
+    stream.setEncoding("utf8").on("data", (text: string) => (output += text));
   const status = await new Promise<number>((resolve) => {
     child.once("error", (error) => {
-      said += `${error.message}\n`;
+      output += `${error.message}\n`;
       resolve(1);
     });
     child.once("close", (code, signal) => resolve(code ?? 128 + constants.signals[signal!]));
   });
   const isGreen = status === 0;
-  if (!isGreen) show(`${name}: red (${status})\n${said}`);
-  else if (said && !chatty) show(said);
+  if (!isGreen) show(`${name}: red (${status})\n${output}`);
+  else if (output && !chatty) show(output);
   return isGreen;
 }

@@ -34,15 +34,15 @@ export const personalRules: Rule[] = [
     name: "personal-column",
     why: "Erasing a person finds personal data by the comments of columns; an undeclared text would be kept.",
     query: `${people}
-      select x.object, 'Write \`@personal\` into its comment where it may say something about a person, \`@personal contract\` where the law keeps it with '
-        'contracts and payments, or \`@impersonal\` where it cannot.' as write
+      select x.object, 'Write \`@personal\` into its comment if it may contain data of a person, \`@personal contract\` if the law requires it with '
+        'contracts and payments, or \`@impersonal\` if it cannot contain any.' as write
       from texts x where pg_temp.tag(x.comment, 'personal') is null and pg_temp.tag(x.comment, 'impersonal') is null`,
   },
   {
     name: "personal-tag",
     why: "An unknown reason would keep personal data forever.",
     query: `
-      select c.object, 'Write \`@personal\`, \`@personal contract\` or \`@personal objection\`, or \`@impersonal\`: one of them.' as write
+      select c.object, 'Write exactly one of \`@personal\`, \`@personal contract\`, \`@personal objection\` and \`@impersonal\`.' as write
       from columns c where pg_temp.tag(c.comment, 'personal') not in ('', 'contract', 'objection')
         or pg_temp.tag(c.comment, 'personal') is not null and pg_temp.tag(c.comment, 'impersonal') is not null`,
   },

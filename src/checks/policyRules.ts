@@ -14,7 +14,7 @@ export const policyRules: Rule[] = [
     why: "The viewer is the same for all rows; outside of a sub-select, the function is called for each row.",
     query: `
       select distinct t.object || ' ' || p.polname as object,
-        format('Write \`(select %s.%s(…))\` in place of the bare call, or \`any (array(select …))\` where it gives several.', f.schema, f.name) as write
+        format('Write \`(select %s.%s(…))\` instead of the bare call, or \`any (array(select …))\` if it returns several.', f.schema, f.name) as write
       from pg_policy p join tables t on t.oid = p.polrelid
       join policy_calls c on c.policy = p.oid and c.per_row and c.constant join functions f on f.oid = c.callee`,
   },
@@ -24,8 +24,8 @@ export const policyRules: Rule[] = [
     // For reads; a write touches few rows, which have already been found.
     query: `
       select p.object || ' ' || p.name as object,
-        format('It calls %s%s for each row: compare a column with \`any (array(select …))\` over a function whose arguments are constants, '
-          'such as app_hidden.viewer_organizations, or write \`@perRow …\` into the comment of the policy: why it may.',
+        format('Do not call %s%s for each row: compare a column with \`any (array(select …))\` over a function with constant arguments, '
+          'such as app_hidden.viewer_organizations, or write \`@perRow …\` into the comment of the policy with the reason.',
           case when f.definer then 'the definer function ' when f.volatility = 'v' then 'the volatile function ' else '' end, f.object) as write
       from policies p
       join policy_calls c on c.policy = p.oid and c.per_row and not c.constant join functions f on f.oid = c.callee
@@ -60,7 +60,7 @@ export const policyRules: Rule[] = [
     why: "The operators of PostgreSQL's enums are not leakproof: under row security, no filter on one uses an index.",
     query: `
       select format('%s.%I', n.nspname, t.typname) as object,
-        format('Write \`select app_private.create_enum(%L, …);\` in place of create type: its values are text.', t.typname) as write
+        format('Write \`select app_private.create_enum(%L, …);\` instead of create type: its values are text.', t.typname) as write
       from pg_type t join pg_namespace n on n.oid = t.typnamespace
       where t.typtype = 'e' and n.nspname in ('app_public', 'app_hidden', 'app_private')`,
   },

@@ -7,8 +7,8 @@ export const principalRules: Rule[] = [
     why: "Delayed actions on behalf of a user outlive the user's permissions, and the token that created them.",
     // By the columns for a request to act later; who did something (uploaded, approved, paused) is another matter.
     query: `
-      select c.object, format('Declare with \`app_private.make_principal(''%s'', ''%s'', …)\` in whose name its rows act, beside a column '
-        'principal_token_id; or, where nothing acts by it later, say why in the comment of the column: \`@inert …\`.', c.schema, c.table_name) as write
+      select c.object, format('Declare with \`app_private.make_principal(''%s'', ''%s'', …)\` on whose behalf its rows act, beside a column '
+        'principal_token_id; or, if nothing acts on its behalf later, write \`@inert …\` into the comment of the column with the reason.', c.schema, c.table_name) as write
       from columns c
       where c.name ~ '^(created|requested|started|connected|invited|enabled|scheduled|issued|registered|subscribed)_by_id$'
         and coalesce(pg_temp.tag(c.comment, 'inert'), '') = ''

@@ -123,7 +123,7 @@ export function repetitions(prose: readonly Description[]): string[] {
     })
     .map(
       ({ name, text }) =>
-        `${name}: "${text}" repeats the name. Say what the name does not: unit, source, example, when it is null.`,
+        `${name}: "${text}" repeats the name. Add what the name does not say: unit, source, example, when it is null.`,
     );
 }
 
@@ -169,7 +169,7 @@ export function repeatedParagraphs({ name, text }: Prose): string[] {
         const shared = [...words].filter((word) => other.words.has(word)).length;
         return shared > 0.73 * Math.min(words.size, other.words.size);
       })
-      .map((other) => `${name}: “${start}” says again what “${other.start}” says.`),
+      .map((other) => `${name}: Remove or rewrite “${start}”: it repeats “${other.start}”.`),
   );
 }
 

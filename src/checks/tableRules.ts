@@ -13,7 +13,7 @@ export const tableRules: Rule[] = [
     name: "table-name",
     why: "Names are the API: the type and its operations are derived from the name of the table.",
     query: `
-      select object, 'Rename it: tables are called in the plural of snake_case, such as floor_plans.' as write
+      select object, 'Rename it: names of tables are in plural and snake_case, such as floor_plans.' as write
       from tables where schema = 'app_public' and (name !~ '^[a-z][a-z0-9]*(_[a-z0-9]+)*$' or name !~ 's$')`,
   },
   {
@@ -22,8 +22,8 @@ export const tableRules: Rule[] = [
     // A table has no tenant if it is a catalogue (nobody writes it through the API, and it refers to no row of a tenant), if it belongs
     // to a user, or if it is the tenant or the user.
     query: `
-      select t.object, format('Add \`organization_id uuid not null\` to it, with a foreign key that has it; or, where its rows are parts of '
-        'another record that they are deleted with, say in its comment \`@partOf column\`, the column that refers to that record.') as write
+      select t.object, format('Add \`organization_id uuid not null\` to it, with a foreign key that has it; or, if its rows are parts of '
+        'another record and deleted with it, write \`@partOf column\` into its comment, with the column that refers to that record.') as write
       from tables t
       where t.schema = 'app_public' and not t.is_enum and t.name not in ('organizations', 'users')
         and not exists (select from columns c where c.table_oid = t.oid and (c.name = 'organization_id' or c.name = 'user_id' and c.not_null))
@@ -40,7 +40,7 @@ export const tableRules: Rule[] = [
     why: "Every query starts with the tenant; without its index, each reads the rows of all tenants.",
     // Records that are only listed on another record are found by its foreign key.
     query: `
-      select t.object, format('Write \`create index %I on %s (organization_id, id);\`, with the columns of its default order in place of id.',
+      select t.object, format('Write \`create index %I on %s (organization_id, id);\`, with the columns of its default order instead of id.',
         t.name || '_organization', t.object) as write
       from tables t join columns c on c.table_oid = t.oid and c.name = 'organization_id'
       where t.schema = 'app_public'
@@ -73,10 +73,10 @@ export const tableRules: Rule[] = [
     name: "rows-of-partitions",
     why: "A ctid is only unique within a partition: with several partitions, a statement changes the wrong row.",
     query: `
-      select f.object, 'Name rows by their key, or the partition by \`tableoid\` beside \`ctid\`.' as write from functions f
+      select f.object, 'Identify rows by their key, or by \`tableoid\` and \`ctid\`.' as write from functions f
       where f.source ~ '\\mctid\\M' and f.source !~ '\\mtableoid\\M' and exists (select from tables t where t.kind = 'p' and f.source ~ (t.object || '\\M'))
       union all
-      select r.relation, 'Write a function that deletes its rows by their key: app_private.sweep_retention does it by their ctid.'
+      select r.relation, 'Write a function that deletes its rows by their key: app_private.sweep_retention uses their ctid.'
       from app_private.retention r join tables t on t.object = r.relation where t.kind = 'p'`,
   },
   {
@@ -99,7 +99,7 @@ export const tableRules: Rule[] = [
     name: "column-reg-type",
     why: "pg_upgrade refuses columns with the object id of a function, which changes in the next version.",
     query: `
-      select object, format('Make it text, and cast it where it is called: \`%I::regproc\`.', name) as write
+      select object, format('Change its type to text, and cast it where it is called: \`%I::regproc\`.', name) as write
       from columns where type in ('regproc'::regtype, 'regprocedure'::regtype, 'regoper'::regtype, 'regoperator'::regtype,
         'regconfig'::regtype, 'regdictionary'::regtype, 'regnamespace'::regtype, 'regcollation'::regtype)`,
   },

@@ -49,7 +49,7 @@ export class EntityTags {
   /** @returns undefined if the answer depends on data without revisions, or may not be cached */
   async find(
     compiled: CompiledQuery,
-    asked: TaggedQuery,
+    tagged: TaggedQuery,
   ): Promise<{ text: string; reached: bigint } | undefined> {
     const catalog = await this.#catalog();
     let reads = this.#known.get(compiled);
@@ -59,10 +59,10 @@ export class EntityTags {
     }
     const { reach } = reads;
     if (reach === "unknown") return undefined;
-    const version = await this.#dataVersions.read(asked.claims, asked.facts);
+    const version = await this.#dataVersions.read(tagged.claims, tagged.facts);
     const records = reach === "own" ? version?.own : version?.whole;
     if (!version || records === undefined) return undefined;
-    const { query, operationName, variables, claims, language } = asked;
+    const { query, operationName, variables, claims, language } = tagged;
     const parts = [catalog.version, query, operationName, variables, viewerOf(claims), language, records];
     const digest = hash("sha256", JSON.stringify(parts), "base64url");
     return { text: `W/"${digest.slice(0, 27)}"`, reached: version.reached };

@@ -98,7 +98,7 @@ export class PoolThread {
     const item = Atomics.load(this.#progress, 0);
     const latest = performance.now() + mostPatience * taskMs;
     const before = this.#worker.cpuUsage().catch(() => undefined);
-    const look = () => {
+    const check = () => {
       this.#timer = setTimeout(async () => {
         const used = await Promise.race([
           before.then((usage) => this.#worker.cpuUsage(usage)).catch(() => undefined),
@@ -107,11 +107,11 @@ export class PoolThread {
         ]);
         if (!this.#job || this.#since !== since) return;
         if (Atomics.load(this.#progress, 0) !== item) this.#watch();
-        else if (used && used.user + used.system < taskMs * 1000 && performance.now() < latest) look();
+        else if (used && used.user + used.system < taskMs * 1000 && performance.now() < latest) check();
         else this.#terminate();
       }, taskMs);
     };
-    look();
+    check();
   }
 
   /** Detaches the thread from its job. */

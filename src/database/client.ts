@@ -79,7 +79,7 @@ export class DatabaseClient extends Client {
   #bytes = 0;
   /** Ends the measurement of the current statement, if there is one. */
   #answered: (() => void) | undefined;
-  #looking: NodeJS.Timeout | undefined;
+  #checking: NodeJS.Timeout | undefined;
 
   constructor(config: DatabaseClientConfig = {}) {
     const several = hostsOf(config.connectionString ?? "");
@@ -105,7 +105,7 @@ export class DatabaseClient extends Client {
       answered();
     });
     this.once("end", () => {
-      clearTimeout(this.#looking);
+      clearTimeout(this.#checking);
       answered();
     });
     // A server that dies may say so in the packet in which it accepted the connection: before the client knows that
@@ -158,12 +158,12 @@ export class DatabaseClient extends Client {
     const step = Math.min(LOOK_MS, this.#connectWithin);
     let left = this.#connectWithin;
     let isOver = false;
-    const look = () => {
+    const check = () => {
       left -= step;
-      if (left > 0) timer = setTimeout(look, step);
+      if (left > 0) timer = setTimeout(check, step);
       else afterReading(() => !isOver && late());
     };
-    let timer = setTimeout(look, step);
+    let timer = setTimeout(check, step);
     const over = () => {
       isOver = true;
       clearTimeout(timer);
@@ -186,7 +186,7 @@ export class DatabaseClient extends Client {
       this.#isBusy = true;
       this.#answered = this.#measure(statement[0]);
       this.#silence = 0;
-      this.#looking ??= this.#lookLater();
+      this.#checking ??= this.#checkLater();
     }
     const [first, ...others] = statement;
     const isNamed = this.#unnamed && typeof first?.name === "string" && typeof first.submit !== "function";
@@ -216,14 +216,14 @@ export class DatabaseClient extends Client {
     };
   }
 
-  #lookLater(): NodeJS.Timeout {
+  #checkLater(): NodeJS.Timeout {
     const step = Math.min(LOOK_MS, this.#answerWithin);
-    return setTimeout(() => this.#look(step), step).unref();
+    return setTimeout(() => this.#check(step), step).unref();
   }
 
   // Polled instead of a listener, which would be called for each chunk of a large response.
-  #look(step: number): void {
-    this.#looking = undefined;
+  #check(step: number): void {
+    this.#checking = undefined;
     if (!this.#isBusy) return;
     const { bytesRead } = this.#stream;
     if (bytesRead === this.#bytes) this.#silence += step;
@@ -231,12 +231,12 @@ export class DatabaseClient extends Client {
       this.#bytes = bytesRead;
       this.#silence = 0;
     }
-    if (this.#silence < this.#answerWithin) this.#looking = this.#lookLater();
+    if (this.#silence < this.#answerWithin) this.#checking = this.#checkLater();
     else
       afterReading(() => {
         if (this.#isBusy && this.#stream.bytesRead === bytesRead)
           this.#stream.destroy(new NoAnswerError(this.#answerWithin));
-        else this.#looking ??= this.#lookLater();
+        else this.#checking ??= this.#checkLater();
       });
   }
 

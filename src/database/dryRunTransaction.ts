@@ -52,13 +52,13 @@ export class DryRun extends OperationTransaction<DryRunFindings> {
   override readonly isDry = true;
 
   protected override async finish(session: Session): Promise<DryRunFindings> {
-    const { seen, ...told } = await heldEvents(session);
+    const { seen, ...found } = await heldEvents(session);
     // The remaining effects are read by the service, which reports what the viewer may see.
     const asService = { text: "select pg_catalog.set_config('role', 'none', true)" };
     const rest = await one<Omit<DryRunFindings, "events" | "moreEvents">>(session, [
       asService,
       { text: "select app_private.dry_run_effects($1)", values: [JSON.stringify(seen)] },
     ]);
-    return { ...told, ...rest };
+    return { ...found, ...rest };
   }
 }

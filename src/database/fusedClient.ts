@@ -142,10 +142,13 @@ export class FusedClient implements NodePostgresPgClient {
   }
 
   async #send<TData>(
-    { text: asked, values, name, arrayMode }: PgClientQuery,
+    { text: original, values, name, arrayMode }: PgClientQuery,
     stale: Stale | undefined,
   ): Promise<PgClientResult<TData>> {
-    const { text, form } = withUsedBranches(rewriteStatement(asked), this.#settings.check?.carried?.settings);
+    const { text, form } = withUsedBranches(
+      rewriteStatement(original),
+      this.#settings.check?.carried?.settings,
+    );
     if (values?.some(isPreloaded))
       return this.#sendAfter<TData>(values.filter(isPreloaded), { text, values, arrayMode });
     announceStatement(text, values);

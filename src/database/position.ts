@@ -64,7 +64,7 @@ export class Positions {
    * The minimum position that a request asks for, by header or `extensions.position`, which takes precedence.
    * @throws CodedError BAD_USER_INPUT
    */
-  asked(request: IncomingMessage & { body?: unknown }): string | undefined {
+  requested(request: IncomingMessage & { body?: unknown }): string | undefined {
     const { extensions } = (request.body ?? {}) as { extensions?: Record<string, unknown> | null };
     const inBody = extensions?.["position"];
     if (inBody != null) return this.read(inBody, "extensions.position");

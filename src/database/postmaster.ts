@@ -50,10 +50,10 @@ export class NotStarted extends Error {
   /** Whether its disk is full. */
   readonly isFull: boolean;
 
-  constructor({ data, logFile }: Pick<Start, "data" | "logFile">, said: string) {
-    const isFull = hasNoRoom(data) || /No space left on device|Disk quota exceeded/.test(said);
+  constructor({ data, logFile }: Pick<Start, "data" | "logFile">, output: string) {
+    const isFull = hasNoRoom(data) || /No space left on device|Disk quota exceeded/.test(output);
     const why = isFull ? ", as its disk is full: make room there, then start again" : "";
-    super(`PostgreSQL did not start${why}; the end of ${logFile} says:\n${said.slice(-2000)}`);
+    super(`PostgreSQL did not start${why}; the end of ${logFile} says:\n${output.slice(-2000)}`);
     this.isFull = isFull;
   }
 }
@@ -126,8 +126,8 @@ async function startOnce(
     await Promise.race([exited, delay(15)]);
   }
   if (state.gone) {
-    const said = readFileSync(logFile).subarray(logStart).toString().trim();
-    throw new NotStarted({ data, logFile }, said);
+    const output = readFileSync(logFile).subarray(logStart).toString().trim();
+    throw new NotStarted({ data, logFile }, output);
   }
   return { port, exited, stop: () => stopChild(child, exited) };
 }
@@ -146,13 +146,13 @@ export async function runAlone(
     cwd: "/",
     env: { LC_ALL: "C", TZ: "UTC" },
   });
-  let said = "";
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (said += text));
+  let output = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (output += text));
   const exited = once(child, "exit");
   child.stdin?.end(statements.map((statement) => `${statement}\n`).join(""));
   const [code] = await exited;
-  if (code !== 0 || /^.*(ERROR|FATAL):/m.test(said))
-    throw new Error(`PostgreSQL refused to be set up: ${said.trim().slice(-2000)}`);
+  if (code !== 0 || /^.*(ERROR|FATAL):/m.test(output))
+    throw new Error(`PostgreSQL refused to be set up: ${output.trim().slice(-2000)}`);
 }
 
 async function stopChild(child: ReturnType<typeof spawn>, exited: Promise<void>): Promise<void> {

@@ -49,8 +49,8 @@ export function makeSetter(
   for (const name of Object.keys(settings)) add(name, name in later ? later[name] : settings[name]);
   for (const name of Object.keys(later)) if (!(name in settings)) add(name, later[name]);
   if (names.length === 0) return null;
-  const asked = check?.expression((value) => `$${values.push(value)}`);
-  return { text: textFor(names, probe, asked, last), values };
+  const checkExpression = check?.expression((value) => `$${values.push(value)}`);
+  return { text: textFor(names, probe, checkExpression, last), values };
 }
 
 function textFor(names: readonly string[], probe = "", check = "", last = ""): string {

@@ -20,12 +20,12 @@ export async function awaitStartedServer(
 ): Promise<void> {
   const pauses = backoff(100, 2_000);
   const end = performance.now() + withinMs;
-  for (let isTold = false; ; isTold = true) {
+  for (let isLogged = false; ; isLogged = true) {
     try {
       return await onConnection(connectionString, async () => {});
     } catch (error) {
       if ((error as { code?: unknown }).code !== CANNOT_CONNECT_NOW || performance.now() > end) throw error;
-      if (!isTold)
+      if (!isLogged)
         log.warn(
           { event: "database.starting", err: error },
           "The database does not accept connections yet; waiting for it.",

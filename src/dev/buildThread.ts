@@ -22,9 +22,9 @@ const post = (message: FromThread) => port.postMessage(message);
 
 /** Pending requests to the main thread. */
 const waiting = new Map<number, { resolve(): void; reject(error: Error): void }>();
-let asked = 0;
+let lastId = 0;
 function ask(question: Question): Promise<void> {
-  const id = ++asked;
+  const id = ++lastId;
   const answer = new Promise<void>((resolve, reject) => waiting.set(id, { resolve, reject }));
   post({ id, ask: question });
   return answer;
@@ -32,7 +32,7 @@ function ask(question: Question): Promise<void> {
 
 const references = openReferences(serverUrl);
 references.then(({ prepare }) => prepare(folder)).catch(() => undefined);
-const findings = printFindings(ownerUrl(loginUrl), (said) => post({ said }));
+const findings = printFindings(ownerUrl(loginUrl), (text) => post({ print: text }));
 
 async function bring({ mine, isFirst }: FullUpdate): Promise<boolean> {
   const note = ({ event }: { event: string }, text: string) => post({ noted: { event, text } });

@@ -12,15 +12,15 @@ const most = 10;
  * @returns a function that runs the checks again and prints each finding once while it persists
  */
 export function printFindings(ownerUrl: string, say: (text: string) => void): () => Promise<void> {
-  let told = new Set<string>();
+  let printed = new Set<string>();
   return async () => {
     const found = await onConnection(ownerUrl, async (client) => {
       await prepareChecks(client);
       return await checkCatalog(client, await sourceWords());
     });
     const sentences = found.map(({ rule, object, write }) => `${rule}: ${object}: ${write}`);
-    const news = sentences.filter((sentence) => !told.has(sentence));
-    told = new Set(sentences);
+    const news = sentences.filter((sentence) => !printed.has(sentence));
+    printed = new Set(sentences);
     for (const sentence of news.slice(0, most)) say(sentence);
     if (news.length > most) say(`… and ${news.length - most} more: npm run check:schema`);
   };

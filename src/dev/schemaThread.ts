@@ -51,7 +51,7 @@ export type ToThread = Call | { answer: number; failure?: Failure };
 export type Question = { build: string } | { changed: Changed };
 
 export type FromThread =
-  | { said: string }
+  | { print: string }
   | { noted: { event: string; text: string } }
   | { id: number; ask: Question }
   | { done: number; value?: boolean; failure?: Failure };
@@ -123,7 +123,7 @@ export function startSchemaThread({ say, ...data }: SchemaThreadOptions): Schema
       }
     };
     worker.on("message", (message: FromThread) => {
-      if ("said" in message) return say(message.said);
+      if ("print" in message) return say(message.print);
       if ("noted" in message) return present?.noted(message.noted.event, message.noted.text);
       if ("ask" in message) return void answer(message.id, message.ask);
       const one = calls.get(message.done);

@@ -14,18 +14,18 @@ const lookEveryMs = 1000;
 export async function watchFolder(folder: string, changed: () => void): Promise<() => void> {
   let last = await stateOf(folder);
   let timer: NodeJS.Timeout | undefined;
-  let looking = false;
-  const look = async () => {
-    if (looking) return;
-    looking = true;
-    const now = await stateOf(folder).finally(() => (looking = false));
+  let isChecking = false;
+  const check = async () => {
+    if (isChecking) return;
+    isChecking = true;
+    const now = await stateOf(folder).finally(() => (isChecking = false));
     if (now === last) return;
     last = now;
     changed();
   };
   const soon = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void look(), expiryMs);
+    timer = setTimeout(() => void check(), expiryMs);
   };
   const watcher = watch(folder, { recursive: true }, soon);
   // Polling continues.

@@ -12,18 +12,18 @@ const port = parentPort!;
 if (process.platform === "linux") setPriority(5);
 
 const say = (message: FromThread) => port.postMessage(message);
-const asked = new Map<number, (value: DatabaseValue) => void>();
+const pending = new Map<number, (value: DatabaseValue) => void>();
 let calls = 0;
 
 function ask<C extends keyof WritingCalls>(call: C, argument?: unknown): ReturnType<WritingCalls[C]> {
   const id = ++calls;
   say({ call, id, argument });
-  return new Promise((resolve) => asked.set(id, resolve)) as ReturnType<WritingCalls[C]>;
+  return new Promise((resolve) => pending.set(id, resolve)) as ReturnType<WritingCalls[C]>;
 }
 
 port.on("message", (message: ToThread) => {
-  asked.get(message.id)!(message.value);
-  asked.delete(message.id);
+  pending.get(message.id)!(message.value);
+  pending.delete(message.id);
 });
 
 async function* batches(): AsyncGenerator<ExportRow[]> {

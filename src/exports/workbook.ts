@@ -39,9 +39,9 @@ function textCell(at: string, text: string, kind?: number): string {
   const shown =
     text.length > mostOfCell ? `${text.slice(0, mostOfCell - 1).replace(/[\ud800-\udbff]$/, "")}…` : text;
   // It is text in any case, and should remain text when a user edits the cell.
-  const look = kind ?? (/^[=+\-@]/.test(shown) ? style.formulaLike : 0);
+  const styleIndex = kind ?? (/^[=+\-@]/.test(shown) ? style.formulaLike : 0);
   const space = /^\s|\s$|\n/.test(shown) ? ' xml:space="preserve"' : "";
-  return `<c r="${at}"${look ? ` s="${look}"` : ""} t="inlineStr"><is><t${space}>${escaped(shown)}</t></is></c>`;
+  return `<c r="${at}"${styleIndex ? ` s="${styleIndex}"` : ""} t="inlineStr"><is><t${space}>${escaped(shown)}</t></is></c>`;
 }
 
 /** Days since the beginning of 1900, as sheets count; undefined outside of the supported range. */

@@ -37,9 +37,9 @@ const LONGEST_PAUSE_MS = 30_000;
 /** Requests the role of this process from the first one; undefined in the first process, or if there is only one. */
 export async function requestPart(): Promise<Part | undefined> {
   if (!cluster.isWorker) return undefined;
-  const told = once(process, "message") as Promise<[{ part: Part }]>;
+  const received = once(process, "message") as Promise<[{ part: Part }]>;
   process.send!({ asks: "part" } satisfies FromPart);
-  const [{ part }] = await told;
+  const [{ part }] = await received;
   return part;
 }
 
@@ -77,7 +77,7 @@ export async function startApiProcesses(options: {
   const { entry, config, processes, log } = options;
   const part: Part = { config, processes, ticketKeys: randomBytes(48) };
   const ready = new Set<Worker>();
-  const asked = new Map<number, (values: MetricValues) => void>();
+  const pending = new Map<number, (values: MetricValues) => void>();
   const pauses = new Set<NodeJS.Timeout>();
   let asks = 0;
   let isStopping = false;
@@ -89,7 +89,7 @@ export async function startApiProcesses(options: {
     let readyAt: number | undefined;
     worker.on("message", (message: FromPart) => {
       if ("asks" in message) worker.send({ part } satisfies ToPart);
-      else if ("metrics" in message) asked.get(message.metrics)?.(message.values);
+      else if ("metrics" in message) pending.get(message.metrics)?.(message.values);
       else {
         readyAt = performance.now();
         ready.add(worker);
@@ -148,12 +148,12 @@ export async function startApiProcesses(options: {
         [...ready].map((worker) => {
           const id = ++asks;
           const { promise, resolve } = Promise.withResolvers<MetricValues>();
-          asked.set(id, resolve);
+          pending.set(id, resolve);
           const late = setTimeout(resolve, METRICS_MS, []);
           worker.send({ metrics: id } satisfies ToPart, (error) => error && resolve([]));
           return promise.finally(() => {
             clearTimeout(late);
-            asked.delete(id);
+            pending.delete(id);
           });
         }),
       );

@@ -108,10 +108,10 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
       filter: filterOf(given, projectId),
       position: after ?? head,
       tell: (error) => {
-        const [told] = errorBody(error, state.id).errors;
-        localizeErrors([told!], language);
+        const [entry] = errorBody(error, state.id).errors;
+        localizeErrors([entry!], language);
         state.errorCodes.add(error.code);
-        return JSON.stringify({ message: told!.message, ...told!.extensions });
+        return JSON.stringify({ message: entry!.message, ...entry!.extensions });
       },
     });
     const close = await live.open(stream, bearer, organizationId);

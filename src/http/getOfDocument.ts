@@ -56,8 +56,8 @@ export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments):
   return async (request, response, next) => {
     if (request.method !== "GET") return next();
     const state = requestState(request);
-    const asked = requestOfUrl(request.originalUrl);
-    const found = await documents.resolve(asked, partyOf(state.claims?.userId ?? null, request.ip));
+    const parsed = requestOfUrl(request.originalUrl);
+    const found = await documents.resolve(parsed, partyOf(state.claims?.userId ?? null, request.ip));
     if (!isQuery(found.query, found.operationName)) {
       response.setHeader("Allow", "POST");
       throw new CodedError(

@@ -215,7 +215,7 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
     const state = requestState(request);
     deps.findCompiled?.(request);
     const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip), state.bodyBytes);
-    work.notBefore = deps.positions?.asked(request);
+    work.notBefore = deps.positions?.requested(request);
     const tag = state.compiled && deps.tagOf && wantsTag(request) ? await deps.tagOf(request) : undefined;
     const { notBefore } = work;
     if (tag && answerUnchanged(request, response, tag, { positions: deps.positions, notBefore })) return;

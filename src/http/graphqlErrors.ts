@@ -41,10 +41,10 @@ function alreadyCoded(error: GraphQLError): CodedError | undefined {
  * @param written the document
  */
 export function withoutNames(message: string, written: string): string {
-  const told = message.replace(/ Did you mean [\s\S]*$/, "");
-  if (!told.includes('"')) return told;
+  const shortened = message.replace(/ Did you mean [\s\S]*$/, "");
+  if (!shortened.includes('"')) return shortened;
   const words = new Set(written.match(/\w+/g));
-  return told.replace(/"([^"]*)"/g, (quoted, text: string) => {
+  return shortened.replace(/"([^"]*)"/g, (quoted, text: string) => {
     const names = text.match(/[A-Za-z_]\w*/g) ?? [];
     if (names.every((name) => words.has(name))) return quoted;
     // Keeps the parts of `Query.leads` that the client wrote.

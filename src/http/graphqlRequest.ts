@@ -54,8 +54,8 @@ export function parseGraphQLRequest(bytes: Uint8Array): AskedRequest {
   if (mayHoldNul)
     for (const [member, value] of Object.entries({ query, operationName, variables, extensions }))
       refuseNul(value, member);
-  const asked = documentId == null ? { query: query as string } : { documentId };
-  return { ...asked, variables, operationName, extensions };
+  const received = documentId == null ? { query: query as string } : { documentId };
+  return { ...received, variables, operationName, extensions };
 }
 
 /** Whether a body is a request that {@link setBody} has set. */
@@ -86,8 +86,8 @@ export const graphqlRequest =
     const state = requestState(request);
     const party = partyOf(state.claims?.userId ?? null, request.ip);
     state.bodyBytes = bytes.length;
-    const asked = await scheduledBySize(party, bytes.length, () => parseGraphQLRequest(bytes));
-    const body = await documents.resolve(asked, party);
-    setBody(request, state, body, asked.documentId !== undefined);
+    const received = await scheduledBySize(party, bytes.length, () => parseGraphQLRequest(bytes));
+    const body = await documents.resolve(received, party);
+    setBody(request, state, body, received.documentId !== undefined);
     next();
   };

@@ -40,7 +40,7 @@ export function keepPace(
   const exchanges = new Map<ServerResponse, Exchange>();
   const every = Math.min(LOOK_EVERY, grace / 4);
 
-  function look(exchange: Exchange, now: number): void {
+  function check(exchange: Exchange, now: number): void {
     const { request, response } = exchange;
     const { socket } = request;
     if (!request.complete && request.readableLength === 0) {
@@ -65,9 +65,9 @@ export function keepPace(
     clearInterval(timer);
     timer = undefined;
   };
-  const lookAtAll = () => {
+  const checkAll = () => {
     const now = performance.now();
-    for (const exchange of exchanges.values()) look(exchange, now);
+    for (const exchange of exchanges.values()) check(exchange, now);
     if (exchanges.size === 0) stop();
   };
   // PERF: one listener for all. What has ended must not be kept until the next check, or it becomes old.
@@ -82,7 +82,7 @@ export function keepPace(
       const exchange: Exchange = { request, response, reading: 0, before, taken };
       exchanges.set(response, exchange);
       response.on("close", onClose);
-      timer ??= setInterval(lookAtAll, every).unref();
+      timer ??= setInterval(checkAll, every).unref();
       app(request, response);
     },
     stop,

@@ -126,13 +126,13 @@ class ShortPath {
     request.on("end", () => {
       const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
       state.bodyBytes = bytes.length;
-      let asked: AskedRequest | undefined;
+      let received: AskedRequest | undefined;
       try {
-        asked = parseGraphQLRequest(bytes);
+        received = parseGraphQLRequest(bytes);
       } catch {
         // The chain says what is wrong.
       }
-      this.#answer(request, response, state, asked, bytes);
+      this.#answer(request, response, state, received, bytes);
     });
     request.on("aborted", () => this.#refuse(request, response, state, incompleteBody()));
   }
@@ -141,12 +141,12 @@ class ShortPath {
     request: Short,
     response: ServerResponse,
     state: RequestState,
-    asked: AskedRequest | undefined,
+    received: AskedRequest | undefined,
     bytes?: Buffer,
   ): void {
     const { app, documents, findCompiled } = this.#deps;
-    const body = asked && documents.known(asked);
-    if (body) setBody(request, state, body, asked.documentId !== undefined);
+    const body = received && documents.known(received);
+    if (body) setBody(request, state, body, received.documentId !== undefined);
     if (!body || !findCompiled(request)) {
       request.body = bytes;
       return app(request, response);
@@ -168,10 +168,10 @@ class ShortPath {
     const known = this.#byUrl.get(url);
     if (known) return known;
     try {
-      const asked = requestOfUrl(url);
+      const received = requestOfUrl(url);
       if (this.#byUrl.size >= MOST_URLS) this.#byUrl.clear();
-      if (url.length <= LONGEST_URL) this.#byUrl.set(url, asked);
-      return asked;
+      if (url.length <= LONGEST_URL) this.#byUrl.set(url, received);
+      return received;
     } catch {
       return undefined;
     }

@@ -62,7 +62,7 @@ export const signingForm: RequestHandler<DatabaseValue> = (request, response, ne
   });
 
 /** Errors shown beside the form, so that the signer can correct them. */
-const told: readonly ErrorCode[] = ["BAD_USER_INPUT", "CONFLICT", "RATE_LIMITED", "PROJECT_ARCHIVED"];
+const correctable: readonly ErrorCode[] = ["BAD_USER_INPUT", "CONFLICT", "RATE_LIMITED", "PROJECT_ARCHIVED"];
 
 /**
  * GET shows the documents and the form, POST signs or declines. Signers have no account; the token of the URL
@@ -90,14 +90,14 @@ export function signingPage({ pool, addresses }: SigningPageDeps): RequestHandle
         await act(ask, token, (request.body ?? {}) as Record<string, unknown>);
       } catch (error) {
         fault = toCodedError(error, constraintMessages, { signedIn: false });
-        if (!told.includes(fault.code)) throw fault;
+        if (!correctable.includes(fault.code)) throw fault;
         response.status(fault.status);
       }
-    const asked = await ask<Asked>(
+    const signing = await ask<Asked>(
       "select to_jsonb(r) as result from app_public.signing_request(token => $1) r",
       [token],
     );
-    show(response, readerOf(request), asked, fault, addresses);
+    show(response, readerOf(request), signing, fault, addresses);
   };
 }
 
@@ -145,38 +145,38 @@ const ends: Record<string, string> = {
 function show(
   response: Response,
   reader: Reader,
-  asked: Asked,
+  signing: Asked,
   fault: CodedError | undefined,
   addresses: SigningPageDeps["addresses"],
 ): void {
   const { text } = reader;
   const link = (claims: AddressClaims | null, label: string) =>
     claims ? `<p><a href="${escapeHtml(addresses.sign(claims))}">${escapeHtml(text(label))}</a></p>` : "";
-  const { signer_status: status } = asked;
-  const said =
-    ends[asked.status] ??
+  const { signer_status: status } = signing;
+  const statusText =
+    ends[signing.status] ??
     (status === "SIGNED"
-      ? ["SIGNED", "EXECUTED"].includes(asked.status) && asked.certificate_url
+      ? ["SIGNED", "EXECUTED"].includes(signing.status) && signing.certificate_url
         ? "You and all other signers have signed it."
         : "You have signed it. You will receive an email when everybody has."
-      : asked.can_sign
-        ? `Read it first. It can be signed${asked.expires_at ? ` until ${asked.expires_at.slice(0, 10)}` : ""}.`
+      : signing.can_sign
+        ? `Read it first. It can be signed${signing.expires_at ? ` until ${signing.expires_at.slice(0, 10)}` : ""}.`
         : "It cannot be signed at the moment.");
   sendPage(
     response,
     reader,
-    asked.title,
-    `<p>${escapeHtml(`${asked.organization_name}, ${asked.project_title} · ${asked.signer_name}`)}</p>`,
+    signing.title,
+    `<p>${escapeHtml(`${signing.organization_name}, ${signing.project_title} · ${signing.signer_name}`)}</p>`,
     ...(fault
       ? [
           `<p role="alert"><strong>${escapeHtml(localize(fault.message, reader.language).message)}</strong></p>`,
         ]
       : []),
-    paragraph(reader, said),
-    link(asked.url, `${asked.filename}, version ${asked.file_number}`),
-    ...(asked.checksum ? [`<p>SHA-256: ${asked.checksum}</p>`] : []),
-    link(asked.certificate_url, "Certificate: who signed, when and from where"),
-    ...(asked.can_sign ? forms(reader, asked) : []),
+    paragraph(reader, statusText),
+    link(signing.url, `${signing.filename}, version ${signing.file_number}`),
+    ...(signing.checksum ? [`<p>SHA-256: ${signing.checksum}</p>`] : []),
+    link(signing.certificate_url, "Certificate: who signed, when and from where"),
+    ...(signing.can_sign ? forms(reader, signing) : []),
   );
 }
 

@@ -10,12 +10,12 @@ export interface TrustedDocuments {
    * @throws CodedError NOT_FOUND for an unknown id; FORBIDDEN for a document sent as text if only registered ones are
    * accepted
    */
-  resolve(asked: AskedRequest, party: Party): Promise<GraphQLRequest>;
+  resolve(received: AskedRequest, party: Party): Promise<GraphQLRequest>;
   /**
    * The same without waiting.
    * @returns undefined if the document has to be looked up, or refused
    */
-  known(asked: AskedRequest): GraphQLRequest | undefined;
+  known(received: AskedRequest): GraphQLRequest | undefined;
 }
 
 /** Valid document ids. */
@@ -66,20 +66,20 @@ export function createTrustedDocuments(options: {
   ): GraphQLRequest => ({ query, variables, operationName, extensions });
 
   return {
-    known(asked) {
-      const text = knownText(asked);
-      return text === undefined ? undefined : withText(asked, text);
+    known(received) {
+      const text = knownText(received);
+      return text === undefined ? undefined : withText(received, text);
     },
-    async resolve(asked, party) {
-      const before = knownText(asked);
-      if (before !== undefined) return withText(asked, before);
-      if (asked.query !== undefined)
+    async resolve(received, party) {
+      const before = knownText(received);
+      if (before !== undefined) return withText(received, before);
+      if (received.query !== undefined)
         throw new CodedError(
           "FORBIDDEN",
           "This service only accepts registered documents: send the id of a registered document as documentId instead of query.",
           { field: "query" },
         );
-      const id = asked.documentId ?? "";
+      const id = received.documentId ?? "";
       const found = documentIdForm.test(id) ? await lookUp(id, party) : undefined;
       if (found === undefined)
         throw new CodedError(
@@ -88,7 +88,7 @@ export function createTrustedDocuments(options: {
           { field: "documentId" },
         );
       if (!known.has(id)) keep(id, found);
-      return withText(asked, found);
+      return withText(received, found);
     },
   };
 }

@@ -127,8 +127,8 @@ export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTruste
     if (!isMultipart(request)) return next();
     try {
       check(request);
-      const asked = await readMultipart(request, (file, of) => takeFile(deps, documents, request, file, of));
-      const body = await documents.resolve(asked, partyOfRequest(request));
+      const parsed = await readMultipart(request, (file, of) => takeFile(deps, documents, request, file, of));
+      const body = await documents.resolve(parsed, partyOfRequest(request));
       state.operationName = body.operationName?.slice(0, 128);
       // Limit of the part `operations`.
       state.bodyBytes = multipartLimits.field;

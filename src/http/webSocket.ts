@@ -139,7 +139,7 @@ function bodyOf(payload: object): string {
 /** The arguments of the library for every operation, which it neither parses nor executes. */
 const SUBSCRIPTION = parse("subscription { anything }");
 const noSchema = new GraphQLSchema({});
-const asked = (contextValue: IncomingMessage | Refused): ExecutionArgs => ({
+const executionOf = (contextValue: IncomingMessage | Refused): ExecutionArgs => ({
   schema: noSchema,
   document: SUBSCRIPTION,
   contextValue,
@@ -351,7 +351,7 @@ export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSoc
       const body = bodyOf(payload);
       // It is kept for as long as the subscription.
       Object.assign(payload, { query: "", variables: undefined, extensions: undefined });
-      if (own.count >= MOST_SUBSCRIPTIONS) return asked(tooMany);
+      if (own.count >= MOST_SUBSCRIPTIONS) return executionOf(tooMany);
       own.count += 1;
       clearTimeout(own.idle);
       const over = () => {
@@ -362,10 +362,10 @@ export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSoc
       try {
         const answer = await send(extra, own.authorization, body);
         answer.once("close", over);
-        return asked(answer);
+        return executionOf(answer);
       } catch {
         over();
-        return asked(internal);
+        return executionOf(internal);
       }
     },
     subscribe: ({ contextValue }) => resultsOf(contextValue as IncomingMessage | Refused),

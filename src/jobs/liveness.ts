@@ -65,8 +65,8 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
 class WorkerLiveness implements Liveness {
   readonly held = new Set<string>();
   readonly #log: Logger;
-  readonly #looker = coalesceCalls(
-    () => this.#look(),
+  readonly #checker = coalesceCalls(
+    () => this.#check(),
     (error) => {
       if (!this.#isEnded)
         this.#log.warn(
@@ -100,10 +100,10 @@ class WorkerLiveness implements Liveness {
     this.#listener = await openListener(listenConnection, own, {
       // Jobs are locked by the id of the job runner.
       listensOnly: true,
-      listen: { channel: "plat_paused_tasks", called: this.#looker.call },
+      listen: { channel: "plat_paused_tasks", called: this.#checker.call },
       connected: (line) => this.#connected(line),
     });
-    this.#listener.keep(this.#looker.call, lookEveryMs);
+    this.#listener.keep(this.#checker.call, lookEveryMs);
   }
 
   suspicion(key: string): { ticket: string | null } | undefined {
@@ -137,7 +137,7 @@ class WorkerLiveness implements Liveness {
   async end(): Promise<void> {
     this.#isEnded = true;
     this.#listener?.rest();
-    await this.#looker.idle();
+    await this.#checker.idle();
     await this.#begun;
     if (this.#workerId) this.#stopped.add(this.#workerId);
     await this.#say((line) => this.#sayStopped(line));
@@ -146,26 +146,26 @@ class WorkerLiveness implements Liveness {
 
   /** Declares on a new connection which worker is alive. */
   async #connected(line: Pick<Line, "query">): Promise<void> {
-    await this.#lookForPaused(line);
+    await this.#readPaused(line);
     // A runner that starts meanwhile has no connection for its declaration.
-    for (let said: string | undefined | null = null; said !== this.#workerId;) {
-      said = this.#workerId;
-      if (said) await line.query("select app_private.worker_begins($1)", [said]);
+    for (let declared: string | undefined | null = null; declared !== this.#workerId;) {
+      declared = this.#workerId;
+      if (declared) await line.query("select app_private.worker_begins($1)", [declared]);
       else await this.#free(line, true);
       await this.#sayStopped(line);
     }
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const line = this.#listener?.current();
     if (!line) return;
-    await this.#lookForPaused(line);
+    await this.#readPaused(line);
     await this.#followClock(line);
     await this.#free(line, false);
     await this.#freeLost(line);
   }
 
-  async #lookForPaused({ query }: Pick<Line, "query">): Promise<void> {
+  async #readPaused({ query }: Pick<Line, "query">): Promise<void> {
     const { rows } = await query<{ ids: number[] }>("select app_private.paused_task_ids() as ids");
     this.#paused = new Set(rows[0]!.ids);
   }
@@ -237,8 +237,8 @@ class WorkerLiveness implements Liveness {
   }
 
   /** If the connection is broken, the next one declares it. */
-  async #say(said: (line: Line) => Promise<unknown>): Promise<void> {
+  async #say(declare: (line: Line) => Promise<unknown>): Promise<void> {
     const line = this.#listener?.current();
-    if (line) await said(line).catch(() => {});
+    if (line) await declare(line).catch(() => {});
   }
 }

@@ -71,7 +71,7 @@ function findPages(
     ),
   );
   const found: DefaultPage[] = [];
-  const look = (
+  const visit = (
     type: GraphQLNamedType,
     selections: readonly SelectionSetNode[],
     keys: readonly string[],
@@ -82,10 +82,10 @@ function findPages(
       const inside = [...keys, (field.node.alias ?? field.node.name).value];
       const page = pageOf(field, inside);
       if (page && !withDefault.has(page.variable ?? "")) found.push(page);
-      look(named, field.selections, inside);
+      visit(named, field.selections, inside);
     }
   };
-  look(root, [operation.selectionSet], []);
+  visit(root, [operation.selectionSet], []);
   return found;
 }
 
@@ -101,20 +101,20 @@ export function fullPages(
   const found: FullPage[] = [];
   for (const { keys, first, variable } of pages) {
     if (variable !== undefined && variables[variable] != null) continue;
-    const look = (value: unknown, path: (string | number)[], depth: number): void => {
+    const visit = (value: unknown, path: (string | number)[], depth: number): void => {
       if (found.length === MOST_NAMED || value === null || typeof value !== "object") return;
       if (depth === keys.length) {
         if (Array.isArray(value) && value.length === first) found.push({ path, first });
         return;
       }
       if (Array.isArray(value)) {
-        for (const [index, item] of value.entries()) look(item, [...path, index], depth);
+        for (const [index, item] of value.entries()) visit(item, [...path, index], depth);
         return;
       }
       const key = keys[depth]!;
-      look((value as Record<string, unknown>)[key], [...path, key], depth + 1);
+      visit((value as Record<string, unknown>)[key], [...path, key], depth + 1);
     };
-    look(data, [], 0);
+    visit(data, [], 0);
   }
   return found;
 }

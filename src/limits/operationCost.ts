@@ -50,16 +50,16 @@ function argumentSize(
   field: FieldNode,
   definition: GraphQLField<unknown, unknown>,
   variables: Variables,
-): { size: number; asked: boolean } | undefined {
-  let found: { size: number; asked: boolean } | undefined;
+): { size: number; isRequested: boolean } | undefined {
+  let found: { size: number; isRequested: boolean } | undefined;
   for (const argument of definition.args) {
     if (argument.name !== "first" && argument.name !== "last") continue;
     const node = field.arguments?.find((given) => given.name.value === argument.name)?.value;
     let value: unknown = node?.kind === Kind.INT ? Number(node.value) : undefined;
     if (node?.kind === Kind.VARIABLE) value = variables[node.name.value];
-    const asked = typeof value === "number";
+    const isRequested = typeof value === "number";
     value ??= argument.defaultValue ?? (argument.name === "first" && !found ? DEFAULT_SIZE : undefined);
-    if (typeof value === "number") found = { size: Math.min(Math.max(value, 0), LARGEST_SIZE), asked };
+    if (typeof value === "number") found = { size: Math.min(Math.max(value, 0), LARGEST_SIZE), isRequested };
   }
   return found;
 }
@@ -94,7 +94,7 @@ class Coster {
     const { node, definition, selections } = field;
     const given = argumentSize(node, definition, this.#variables);
     const own =
-      given && (given.asked || place.lists === "full" ? given.size : Math.min(given.size, SHORT_SIZE));
+      given && (given.isRequested || place.lists === "full" ? given.size : Math.min(given.size, SHORT_SIZE));
     if (isConnection(type)) {
       const page = { ...place, pageSize: own ?? DEFAULT_SIZE };
       const { total, part } = this.selection(type, selections, page);

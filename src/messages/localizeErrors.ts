@@ -18,12 +18,12 @@ export interface BadField {
 }
 
 /** A message with its key and parameters, for clients that translate it themselves. */
-function told(message: string, language: Language): Omit<BadField, "path"> {
-  const { key, parameters, message: said } = localize(message, language);
+function localized(message: string, language: Language): Omit<BadField, "path"> {
+  const { key, parameters, message: translated } = localize(message, language);
   return {
     ...(key !== undefined && { key }),
     ...(parameters.length > 0 && { parameters }),
-    message: said,
+    message: translated,
   };
 }
 
@@ -41,11 +41,11 @@ export function localizeErrors(errors: Outgoing[], language: Language): void {
       isBad && !found.some(({ path }) => path === field)
         ? [{ path: field as string, message: error.message }, ...found]
         : found;
-    const { message, ...more } = told(error.message, language);
+    const { message, ...more } = localized(error.message, language);
     error.message = message;
     Object.assign(extensions, more);
     if (fields.length > 0)
-      extensions.fields = fields.map(({ path, message: text }) => ({ path, ...told(text, language) }));
+      extensions.fields = fields.map(({ path, message: text }) => ({ path, ...localized(text, language) }));
   }
   // A request that is refused before execution has one error: the first one lists everything.
   const [first, ...others] = errors;

@@ -80,8 +80,8 @@ export function localize(
   for (const template of templates) {
     const parameters = valuesIn(english, template);
     if (!parameters) continue;
-    const said = parameters.map((value) => within(value, language, section, depth));
-    const message = language === "en" ? english : fillPlaceholders(texts[template.key]!, said);
+    const translated = parameters.map((value) => within(value, language, section, depth));
+    const message = language === "en" ? english : fillPlaceholders(texts[template.key]!, translated);
     return { key: template.key, parameters, message };
   }
   return { key: undefined, parameters: [], message: english };

@@ -159,7 +159,7 @@ export const codeMessages = (): SourceMessage[] =>
   );
 
 /** Calls that put a text on a page or a certificate. */
-const showing = /\b(?:text|told|paragraph|button|link|heading)\(/g;
+const showing = /\b(?:text|translated|paragraph|button|link|heading)\(/g;
 
 /** Texts of pages behind links in mails, and of certificates. */
 export const pageMessages = (): SourceMessage[] =>

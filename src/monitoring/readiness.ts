@@ -13,7 +13,7 @@ export class Readiness {
   #checks = new Map<string, Check>();
   #warnings = new Map<string, () => boolean>();
   #stopping = false;
-  #looking: Promise<Record<string, boolean>> | undefined;
+  #checking: Promise<Record<string, boolean>> | undefined;
 
   add(name: string, check: Check): void {
     this.#checks.set(name, check);
@@ -34,8 +34,8 @@ export class Readiness {
    * @param withinMs milliseconds after which a pending check counts as failed.
    */
   async report(withinMs = 2000): Promise<Report> {
-    this.#looking ??= this.#look(withinMs).finally(() => (this.#looking = undefined));
-    const checks = await this.#looking;
+    this.#checking ??= this.#check(withinMs).finally(() => (this.#checking = undefined));
+    const checks = await this.#checking;
     const warnings = [...this.#warnings].filter(([, isSo]) => isSo()).map(([name]) => name);
     return {
       ready: !this.#stopping && Object.values(checks).every(Boolean),
@@ -44,7 +44,7 @@ export class Readiness {
     };
   }
 
-  async #look(withinMs: number): Promise<Record<string, boolean>> {
+  async #check(withinMs: number): Promise<Record<string, boolean>> {
     const entries = [...this.#checks].map(
       async ([name, check]) => [name, await passes(check, withinMs)] as const,
     );

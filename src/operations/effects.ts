@@ -117,11 +117,11 @@ export async function effectsOf(
   evaluate: EvaluateConditions | undefined,
 ): Promise<Effects | Pick<Effects, "events" | "moreEvents" | "claims" | "money">> {
   const { events, moreEvents } = findings;
-  const told = { events, moreEvents, claims: events.flatMap(claimOf), money: events.flatMap(moneyOf) };
-  if (!("jobs" in findings)) return told;
+  const immediate = { events, moreEvents, claims: events.flatMap(claimOf), money: events.flatMap(moneyOf) };
+  if (!("jobs" in findings)) return immediate;
   const { jobs, notifications, webhooks, workflows } = findings;
   return {
-    ...told,
+    ...immediate,
     mails: jobs.filter(({ task }) => writingTasks.has(task)),
     jobs: jobs.filter(({ task }) => !writingTasks.has(task)),
     notifications,

@@ -9,6 +9,6 @@ const MOST_FIELDS = 3;
 export function operationLabel({ name, selectionSet }: OperationDefinitionNode): string {
   if (name) return name.value.slice(0, 128);
   const fields = selectionSet.selections.map((part) => (part.kind === Kind.FIELD ? part.name.value : "…"));
-  const told = fields.slice(0, MOST_FIELDS).map((field) => field.slice(0, 64));
-  return `{${told.join(", ")}${fields.length > MOST_FIELDS ? ", …" : ""}}`;
+  const listed = fields.slice(0, MOST_FIELDS).map((field) => field.slice(0, 64));
+  return `{${listed.join(", ")}${fields.length > MOST_FIELDS ? ", …" : ""}}`;
 }

@@ -42,10 +42,10 @@ export interface CertificateFacts {
 /** Times are in the time zone of the project, with the offset from UTC. */
 export async function certificatePages(facts: CertificateFacts): Promise<Buffer> {
   const language = languageOf(facts.language) ?? "en";
-  const told = (english: string): string => localize(english, language, "mails").message;
+  const translated = (english: string): string => localize(english, language, "mails").message;
   const locale = localeOf(language);
   const paper = new PdfLayout({
-    title: told(`Certificate: ${facts.title}`),
+    title: translated(`Certificate: ${facts.title}`),
     foot: facts.agreementId,
     layout: "portrait",
   });
@@ -68,28 +68,30 @@ export async function certificatePages(facts: CertificateFacts): Promise<Buffer>
   const heading = (text: string) => {
     room(60);
     y += 10;
-    line(told(text), 12, "bold", 2);
+    line(translated(text), 12, "bold", 2);
     y += 2;
   };
   return buffer(
     paper.written(async () => {
       room(0);
-      line(told("Certificate of signatures"), 18, "bold");
+      line(translated("Certificate of signatures"), 18, "bold");
       line(facts.title, 13, "bold", 3);
       line(`${facts.organization} · ${facts.project}`, 10);
       heading("What was signed");
       line(
-        told(`${facts.filename}, version ${facts.number}, ${facts.filesize.toLocaleString(locale)} bytes`),
+        translated(
+          `${facts.filename}, version ${facts.number}, ${facts.filesize.toLocaleString(locale)} bytes`,
+        ),
       );
       line(`SHA-256: ${facts.checksum}`);
-      line(told(`Agreement: ${facts.agreementNumber}, ${facts.agreementId}`));
+      line(translated(`Agreement: ${facts.agreementNumber}, ${facts.agreementId}`));
       heading("Signatures");
       for (const { name, role, email, signedAt, consent, ip, userAgent, sentTo } of facts.signers) {
         room(90);
-        line(`${name} · ${told(role)}`, 10, "bold");
-        line(told(`Signed ${when(signedAt)}`), 9, "regular", 2, 12);
+        line(`${name} · ${translated(role)}`, 10, "bold");
+        line(translated(`Signed ${when(signedAt)}`), 9, "regular", 2, 12);
         line(
-          told(
+          translated(
             sentTo ? `Address: ${email}; verified by a one-time code sent to ${sentTo}` : `Address: ${email}`,
           ),
           9,
@@ -98,13 +100,13 @@ export async function certificatePages(facts: CertificateFacts): Promise<Buffer>
           12,
         );
         const from = [ip, userAgent].filter(Boolean).join(", ");
-        if (ip) line(told(`Signed from ${from}`), 9, "regular", 3, 12);
+        if (ip) line(translated(`Signed from ${from}`), 9, "regular", 3, 12);
         if (consent) line(`“${consent}”`, 9, "regular", 6, 12);
         y += 4;
       }
       heading("What happened");
       for (const { at, what, who, ip, note, checksum } of facts.trail) {
-        const parts = [when(at), told(what), who, ip, note, checksum && `SHA-256 ${checksum}`];
+        const parts = [when(at), translated(what), who, ip, note, checksum && `SHA-256 ${checksum}`];
         line(parts.filter(Boolean).join(" · "), 8, "regular", 4);
       }
     }),

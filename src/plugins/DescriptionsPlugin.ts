@@ -167,7 +167,7 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
         return described;
       },
       GraphQLObjectType_fields_field_args(args, build, { Self, scope }) {
-        const told = argumentDescriptions(functionTags(build, Self, scope.fieldName));
+        const ofTags = argumentDescriptions(functionTags(build, Self, scope.fieldName));
         const described: GraphQLFieldConfigArgumentMap = {};
         for (const [name, arg] of Object.entries(args))
           described[name] = {
@@ -176,7 +176,7 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
               stackArguments[name] ??
               stackSentences[arg.description ?? ""] ??
               arg.description ??
-              told.get(name),
+              ofTags.get(name),
           };
         return described;
       },

@@ -15,7 +15,7 @@ declare global {
 }
 
 /** Fields with sentences, by type. */
-const told: Readonly<Record<string, readonly string[]>> = {
+const localizedFields: Readonly<Record<string, readonly string[]>> = {
   ImportRowError: ["message"],
   LeadRowError: ["message"],
   LeadRowResult: ["warnings"],
@@ -37,7 +37,7 @@ export const LocalizedTextsPlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields_field: {
         after: ["default"],
         callback(field, _build, { Self, scope: { fieldName } }) {
-          if (!told[Self.name]?.includes(fieldName)) return field;
+          if (!localizedFields[Self.name]?.includes(fieldName)) return field;
           const { plan = ($row) => $row.get(fieldName) } = field;
           return {
             ...field,

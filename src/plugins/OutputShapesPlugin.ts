@@ -117,10 +117,10 @@ function describeRecord(
   const relation = relationOf(fieldScope);
   if (!relation) return description;
   // A relation without a description uses that of its column.
-  const told = /^Reads a single/.test(description)
+  const text = /^Reads a single/.test(description)
     ? `The ${words(fieldName)}.`
     : description.replace(/^Id of (?:the|an?) /, "The ");
-  if (isNonNull || /\bnull\b/i.test(told)) return told;
+  if (isNonNull || /\bnull\b/i.test(text)) return text;
   const hasOne = relation.localAttributes.every(
     (name: string) =>
       details.codec.attributes[name].notNull || details.codec.attributes[name].extensions?.tags?.notNull,
@@ -128,9 +128,9 @@ function describeRecord(
   const scope = scopes[relation.remoteResource.codec.name];
   const hidden = `the viewer may not see it${scope ? `, such as an access token without \`${scope}\`` : ""}`;
   const when = hasOne ? `null if ${hidden}` : `null if there is none or ${hidden}`;
-  return /^[^.]*\.$/.test(told)
-    ? `${told.slice(0, -1)}; ${when}.`
-    : `${told} ${when[0]!.toUpperCase()}${when.slice(1)}.`;
+  return /^[^.]*\.$/.test(text)
+    ? `${text.slice(0, -1)}; ${when}.`
+    : `${text} ${when[0]!.toUpperCase()}${when.slice(1)}.`;
 }
 
 /** Descriptions that PostGraphile generates. */

@@ -92,12 +92,12 @@ export function watchDatabase({ part, log, shutdown, readiness, metrics }: Start
   let isMigrated = true;
   readiness.add("migrated", async () => {
     // An unreachable database is not an incomplete one: the other checks report it.
-    const asked = database.missing().then(
+    const checked = database.missing().then(
       (missing) => (isMigrated = missing.length === 0),
       () => isMigrated,
     );
     const late = pause(answerWithinMs).then(() => isMigrated);
-    return await Promise.race([asked, late]);
+    return await Promise.race([checked, late]);
   });
   readiness.add("writes", () => database.acceptsWrites());
   const work = readWork(database.authenticatorUrl, log);

@@ -23,19 +23,19 @@ const task: Task = async (payload, helpers) => {
     expires_at: Date | null;
     is_reminder: boolean | null;
   }>("select * from app_private.signer_invitation($1, $2)", [id, invitation]);
-  const asked = rows[0];
-  if (!asked) return;
-  const wait = await deliverWithinQuota(helpers, asked.organization_id, asked.email, {
+  const signer = rows[0];
+  if (!signer) return;
+  const wait = await deliverWithinQuota(helpers, signer.organization_id, signer.email, {
     key,
     ...signingInvitation({
-      name: asked.name,
-      title: asked.title,
-      organization: asked.organization_name,
-      project: asked.project_title,
-      expiresAt: asked.expires_at,
-      isReminder: asked.is_reminder === true,
-      link: `${helpers.serviceUrl}/sign/${asked.token}`,
-      token: asked.token,
+      name: signer.name,
+      title: signer.title,
+      organization: signer.organization_name,
+      project: signer.project_title,
+      expiresAt: signer.expires_at,
+      isReminder: signer.is_reminder === true,
+      link: `${helpers.serviceUrl}/sign/${signer.token}`,
+      token: signer.token,
     }),
   });
   if (wait > 0) await postpone(helpers, payload, wait);

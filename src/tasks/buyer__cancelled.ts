@@ -20,8 +20,8 @@ const task: Task = async (payload, helpers) => {
     idsOf(payload, "charge_ids"),
     idsOf(payload, "deposit_ids"),
   ]);
-  for (const { recipients, organization_id: organizationId, ...said } of rows) {
-    const message = { key: `purchase cancelled ${id}`, ...purchaseCancelled(said) };
+  for (const { recipients, organization_id: organizationId, ...purchase } of rows) {
+    const message = { key: `purchase cancelled ${id}`, ...purchaseCancelled(purchase) };
     const wait = await deliverWithinQuota(helpers, organizationId, recipients, message);
     if (wait > 0) throw new Error(`There is no room for a mail to a buyer for ${wait} s.`);
   }

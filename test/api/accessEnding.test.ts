@@ -4,8 +4,9 @@ import type { Person } from "../harness/api.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
 import { join, programOf, startWorld, type World } from "../harness/world.ts";
 
-// Whose account it is. Somebody registers the address of another person, makes tokens, feeds and what else lasts, and
-// waits until that person comes by the account through a code in their mail.
+// Account takeover in advance: an attacker registers the address of another person and creates tokens, feeds
+// and other lasting access. The owner of the address later gets the account by a code in a mail, which must
+// end that access.
 
 let world: World;
 
@@ -18,14 +19,14 @@ const password = "another horse battery staple";
 const viewer = "{ viewer { id } }";
 const ending = "accessEnding { cause sessions accessTokens integrations automations memberships endedAt }";
 
-/** An account of an address that nobody has proved, signed in: what an attacker has who registered it first. */
+/** A signed-in account with an unconfirmed address, as an attacker has who registered it first. */
 async function hijacked(name: string): Promise<Person> {
   const person = await world.signUp(name);
   await world.owner.query("update app_public.users set email_verified_at = null where id = $1", [person.id]);
   return person;
 }
 
-/** Signs in once more: another session. */
+/** Signs in again, which creates another session. */
 async function again(person: Person, secret = "correct horse battery staple"): Promise<Person> {
   const { login } = await world.anonymous.get(mutationOf("login", "{ token }"), {
     input: { username: person.email, password: secret },
@@ -49,7 +50,7 @@ const feedOf = async (person: Person) =>
     })
   ).createUserIntegration as { id: string; config: { feedUrl: string } };
 
-/** What the address of a feed answers; the path alone counts. */
+/** The HTTP status of a feed; only the path of its URL is used. */
 const fetched = (feedUrl: string): Promise<number> =>
   new Promise((resolve, reject) =>
     get(
@@ -71,7 +72,7 @@ const hookOf = async (person: Person, organizationId: string): Promise<string> =
     })
   ).createWebhook.id;
 
-test("a reset that proves the address ends all that was made before, and the answer says so", async () => {
+test("a reset that confirms the address ends all earlier access and lists it in the response", async () => {
   const attacker = await hijacked("Vic Victim");
   const token = await programOf(world, attacker, { name: "Backdoor" });
   const child = await programOf(world, token, { name: "Second backdoor" });
@@ -128,7 +129,7 @@ test("a reset that proves the address ends all that was made before, and the ans
     },
   ]);
 
-  // The owner of the address goes on: takes over what is theirs, and gets a feed at another address.
+  // The owner of the address enables the webhook again and creates a feed at another URL.
   const victim = await again(attacker, password);
   await victim.get("mutation ($id: ID!) { updateWebhook(input: { id: $id, status: ENABLED }) { id } }", {
     id: webhook,
@@ -142,7 +143,7 @@ test("a reset that proves the address ends all that was made before, and the ans
   expect((await victim.get(`{ viewer { ${ending} } }`)).viewer.accessEnding).toEqual(answer.accessEnding);
 });
 
-test("a later reset ends tokens, feeds and sessions, not what the organization lives by", async () => {
+test("a later reset ends tokens, feeds and sessions, but not webhooks and workflows of the organization", async () => {
   const person = await world.signUp("Rea Reset");
   await world.owner.query("update app_public.users set email_verified_at = now() where id = $1", [person.id]);
   const session = await again(person);
@@ -169,7 +170,7 @@ test("a later reset ends tokens, feeds and sessions, not what the organization l
   expect(rows).toEqual([{ status: "ENABLED" }, { status: "DISABLED" }]);
 });
 
-test("proving the address while signed in keeps that session, and ends the others", async () => {
+test("confirming the address while signed in keeps that session and ends the others", async () => {
   const attacker = await hijacked("Ivo Invited");
   const token = await programOf(world, attacker, { name: "Waiting" });
   const session = await again(attacker);
@@ -190,7 +191,7 @@ test("proving the address while signed in keeps that session, and ends the other
     emailVerifiedAt: expect.any(String),
     accessEnding: { cause: "ADDRESS_VERIFIED", sessions: true, accessTokens: ["Waiting"] },
   });
-  // Once it is proved, joining another organization ends nothing.
+  // After the address is confirmed, joining another organization ends nothing.
   const later = await again(attacker);
   await world.owner.query("update app_public.users set email_verified_at = now() where id = $1", [
     attacker.id,
@@ -198,7 +199,7 @@ test("proving the address while signed in keeps that session, and ends the other
   expect([await works(session), await works(later)]).toEqual([true, true]);
 });
 
-test("changing the password takes the sessions and tokens to keep", async () => {
+test("a change of the password ends the sessions and tokens that are not listed to be kept", async () => {
   const change = mutationOf("updatePassword", `{ id ${ending} }`);
   const input = (rest: object = {}) => ({
     input: { currentPassword: "correct horse battery staple", newPassword: password, ...rest },
@@ -223,7 +224,7 @@ test("changing the password takes the sessions and tokens to keep", async () => 
     };
   }
 
-  // By itself, the sessions alone.
+  // By default, only the sessions end.
   const plain = await account();
   expect((await plain.person.get(change, input())).updatePassword.accessEnding).toMatchObject({
     cause: "PASSWORD_CHANGED",
@@ -235,7 +236,7 @@ test("changing the password takes the sessions and tokens to keep", async () => 
   expect(await Promise.all(plain.programs.map(works))).toEqual([true, true]);
   expect(await fetched(plain.feed.config.feedUrl)).toBe(200);
 
-  // What is named stays, the rest ends.
+  // Listed access is kept, and the rest ends.
   const chosen = await account();
   const { updatePassword } = await chosen.person.get(
     change,
@@ -246,7 +247,7 @@ test("changing the password takes the sessions and tokens to keep", async () => 
   expect(await Promise.all(chosen.programs.map(works))).toEqual([true, false]);
   expect(await fetched(chosen.feed.config.feedUrl)).toBe(404);
 
-  // Somebody else's are not kept or ended by it, and a kept session ends with the next change.
+  // Ids of other users have no effect, and a kept session ends with the next change.
   const third = await account();
   await third.person.get(change, input({ keepAccessTokenIds: [chosen.tokens[0]!.id] }));
   expect(await Promise.all(third.programs.map(works))).toEqual([false, false]);
@@ -257,7 +258,7 @@ test("changing the password takes the sessions and tokens to keep", async () => 
   expect(await works(chosen.person)).toBe(false);
 });
 
-test("only the user reads which access ended", async () => {
+test("only the user can read which access ended", async () => {
   const person = await world.signUp("Nele Neighbour");
   await join(world, world.harbour.id, person, "MEMBER");
   await reset(person);

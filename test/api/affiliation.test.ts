@@ -38,7 +38,7 @@ beforeAll(async () => {
   });
 });
 
-// Each test begins without a part of Summit Sales.
+// Each test begins with Summit Sales not affiliated.
 afterEach(async () => {
   const { project } = await world.owen.get(
     "query ($p: ID!) { project(id: $p) { organizations { id role } } }",
@@ -62,12 +62,12 @@ const mails = async (): Promise<{ to: string; subject: string; text: string }[]>
         subject: subject!,
         text: text!.replaceAll(/\s+/g, " "),
       }))
-      // What an account is told of itself is not of this.
+      // Mails about the security of the account are ignored.
       .filter(({ text }) => !text.includes("security of your account"))
   );
 };
 
-/** The same, with what the stream of events tells people. */
+/** The same, including the mails of notifications. */
 async function notified(): ReturnType<typeof mails> {
   await world.owner.query("select app_private.fan_out_notifications(1000)");
   await world.owner.query(
@@ -104,19 +104,19 @@ const invite = async (input: Record<string, unknown> = {}, by = world.owen): Pro
     })
   ).createProjectOrganization;
 
-/** Invites Summit Sales and accepts. */
+/** Invites Summit Sales and accepts the invitation. */
 async function affiliated(input: Record<string, unknown> = {}): Promise<string> {
   const { id } = await invite(input);
   return (await olga.get(accept, { input: { id } })).acceptProjectOrganizationInvite.id;
 }
 
-/** Ends the part of Summit Sales, whatever is open. */
+/** Ends the affiliation of Summit Sales, with a handover of open records. */
 async function ended(id: string): Promise<any> {
   const data = await world.owen.get(remove, { input: { id, handOver: true } });
   return data.deleteProjectOrganization;
 }
 
-test("an organization is invited by slug; before it accepts each side sees the invitation alone", async () => {
+test("an organization is invited by slug; before it accepts, each side sees only the invitation", async () => {
   const { owen, ada, max, project, harbour, summit } = world;
   const by = (person: Person, input: Record<string, unknown> = {}) =>
     person.refused(createInvite, {
@@ -143,15 +143,15 @@ test("an organization is invited by slug; before it accepts each side sees the i
     organization: null,
     email: null,
   });
-  // Once more: the same invitation, with what is given now.
+  // Inviting again updates the same invitation.
   expect(await invite({ message: "Sell with us" })).toMatchObject({
     id: made.id,
     sendCount: 2,
     permissions: null,
   });
-  const told = await mails();
-  expect(told.map(({ to }) => to).sort()).toEqual([adam.email, olga.email].sort());
-  for (const { subject, text } of told) {
+  const notices = await mails();
+  expect(notices.map(({ to }) => to).sort()).toEqual([adam.email, olga.email].sort());
+  for (const { subject, text } of notices) {
     expect(subject).toBe("Harbour Homes invites you to Harbour View");
     expect(text).toContain("Owen Owner of Harbour Homes invites Summit Sales to bring buyers as an agency");
     expect(text).toContain("Sell with us");
@@ -209,7 +209,7 @@ test("an organization is invited by slug; before it accepts each side sees the i
     field: "assigneeId",
   });
 
-  // Who answers, and who may not.
+  // Who can accept the invitation.
   const answer = (person: Person) => person.refused(accept, { input: { id: made.id } });
   expect(await answer(owen)).toMatchObject({ code: "FORBIDDEN", permission: "org.admin" });
   for (const person of [sam, max, tess, bea])
@@ -243,7 +243,7 @@ test("an organization is invited by slug; before it accepts each side sees the i
   });
 });
 
-test("it accepts, works on its own leads, and gives one back", async () => {
+test("it accepts, works on its own leads, and returns one", async () => {
   const { owen, max, project, harbour, summit } = world;
   const part = await affiliated();
   expect(await mails()).toMatchObject([
@@ -255,7 +255,7 @@ test("it accepts, works on its own leads, and gives one back", async () => {
     }),
   ).toMatchObject({ code: "CONFLICT", existingId: part });
 
-  // Both know each other by name, and not more.
+  // Both see the name of the other, but no further data.
   const name = (fullName: string, id: string | null) => ({
     id,
     fullName,
@@ -285,7 +285,7 @@ test("it accepts, works on its own leads, and gives one back", async () => {
     { role: "AGENCY", organization: { name: "Summit Sales" }, openDeals: null },
     { role: "OWNER", organization: { name: "Harbour Homes", email: null }, openDeals: null },
   ]);
-  // Of the owner's people, those alone who work with them on their leads.
+  // Of the owner's organization, only people who work with them on their leads are visible.
   expect(seen[1].people).toEqual([]);
   expect(
     await sam.get(
@@ -298,7 +298,7 @@ test("it accepts, works on its own leads, and gives one back", async () => {
   for (const person of [tess, bea])
     expect((await person.get(parts, { p: project.id })).project?.organizations ?? []).toEqual([]);
 
-  // Owner, admin and member assign leads to its people; a builder's people take none.
+  // Owners, admins and members assign leads to its people; people of a BUILDER cannot be assigned.
   const assigned = await max.get(updateLead, { input: { id: lead, assigneeId: sam.id } });
   expect(assigned.updateLead).toMatchObject({ assignee: { fullName: "Sam Seller" } });
   expect(
@@ -314,7 +314,7 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       assigneeOrganization: { name: "Summit Sales", email: null },
     },
   });
-  // Nor do the texts of the developer's workflows.
+  // The variables of the developer's workflows do not contain it either.
   const { rows } = await world.owner.query(
     "select data -> 'assignee' as assignee from app_private.subject_data('LEAD', $1, '{assignee}')",
     [[lead]],
@@ -334,7 +334,7 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       lead: null,
     });
 
-  // Back it goes, to nobody; on to somebody it does not.
+  // They can unassign the lead, but not assign it to a colleague.
   expect(await sam.refused(updateLead, { input: { id: lead, assigneeId: sue.id } })).toMatchObject({
     code: "FORBIDDEN",
     permission: "lead.write",
@@ -372,8 +372,8 @@ test("it accepts, works on its own leads, and gives one back", async () => {
     (await sam.get(updateLead, { input: { id: lead, assigneeId: null, tags: ["garden"] } })).updateLead,
   ).toMatchObject({ id: lead, name: "Lea Lead", assignee: null });
   expect(await sam.get("query ($l: ID!) { lead(id: $l) { name } }", { l: lead })).toEqual({ lead: null });
-  const told = await notified();
-  const back = told.filter(({ text }) => text.includes("Sam Seller has given Lea Lead back"));
+  const notices = await notified();
+  const back = notices.filter(({ text }) => text.includes("Sam Seller has given Lea Lead back"));
   expect(back.map(({ to }) => to).sort()).toEqual([owen, world.ada, max].map(({ email }) => email).sort());
   expect(
     await owen.get(
@@ -389,11 +389,11 @@ test("it accepts, works on its own leads, and gives one back", async () => {
       events: [{ name: "lead.assigned", actor: { fullName: "Sam Seller" } }],
     },
     reservation: { assignee: null },
-    // What they had to do there is nobody's either.
+    // Their tasks and appointments are unassigned too.
     task: { assignee: null },
     appointment: { host: null },
   });
-  // Many at once, of those that are theirs.
+  // A bulk update of their own leads.
   const many = await Promise.all(
     [sam, sam, sue].map(({ id: assigneeId }, i) =>
       create("createLead", { projectId: project.id, name: `Many ${i}`, assigneeId }),
@@ -426,7 +426,7 @@ test("it accepts, works on its own leads, and gives one back", async () => {
   expect(await ended(part)).toMatchObject({ deleted: true, handedOver: { leads: 0 } });
 });
 
-test("ending a participation requires a handover of open records, or is refused", async () => {
+test("ending an affiliation requires a handover of open records, otherwise it is refused", async () => {
   const { owen, ada, max, project, summit } = world;
   const part = await affiliated({ role: "SELLER" });
   const own = await create("createLead", { projectId: project.id, name: "Mine", assigneeId: sam.id });
@@ -502,7 +502,7 @@ test("ending a participation requires a handover of open records, or is refused"
     code: "FORBIDDEN",
     permission: "project.manage",
   });
-  // Nor does it lose sight of its deals by a change.
+  // A change of the role that would hide its open deals is refused too.
   expect(await ada.refused(update, { input: { id: part, role: "BUILDER" } })).toMatchObject({
     code: "CONFLICT",
     dependents: open,
@@ -528,7 +528,7 @@ test("ending a participation requires a handover of open records, or is refused"
     id: part,
     deleted: true,
     project: { title: "Harbour View" },
-    // No longer known.
+    // The organization is no longer visible.
     organization: null,
     handedOver: { leads: 1, buyers: 0, holds: 1, reservations: 1, appointments: 1, tasks: 1 },
   });
@@ -544,10 +544,10 @@ test("ending a participation requires a handover of open records, or is refused"
     lead: { assignee: { fullName: "Max Member" }, tasks: [{ assignee: { fullName: "Max Member" } }] },
     reservation: { assignee: { fullName: "Max Member" } },
     appointment: { host: { fullName: "Max Member" } },
-    // What is over keeps the name of whoever did it.
+    // Ended records keep the name of their assignee.
     over: { assignee: { id: sam.id, fullName: "Sam Seller", email: null }, assigneeOrganization: null },
   });
-  // At once, whatever looks: a session, a token, a feed.
+  // Access ends immediately for sessions, tokens and feeds.
   for (const person of [sam, token]) {
     expect(await person.get(seesLead, { l: own })).toEqual({ lead: null, search: [], leads: [] });
     expect(await person.get(seesProject, { p: project.id })).toEqual({ project: null });
@@ -559,7 +559,7 @@ test("ending a participation requires a handover of open records, or is refused"
       ({ subject }) => subject === "The participation of Summit Sales in Harbour View has ended",
     ),
   ).toMatchObject([{ to: olga.email }]);
-  // Each organization has it in its stream, once.
+  // Each organization has the events once in its stream.
   const history = (person: Person, organizationId: string) =>
     person.get(
       `query ($filter: EventsFilter) { eventsConnection(filter: $filter, first: 100) { nodes { name subjectId project { title } } } }`,
@@ -572,7 +572,7 @@ test("ending a participation requires a handover of open records, or is refused"
     expect(
       (await history(person, organization.id)).eventsConnection.nodes.map(({ name }: any) => name),
     ).toEqual(["affiliation.created", "affiliation.deleted"]);
-  // Of the project, nothing else is in the agency's stream, which its webhooks and workflows read.
+  // The agency's stream, which its webhooks and workflows read, has no other events of the project.
   const { rows } = await world.owner.query(
     "select distinct subject_type as about from app_public.events where organization_id = $1 and project_id is not null order by 1",
     [summit.id],
@@ -581,7 +581,7 @@ test("ending a participation requires a handover of open records, or is refused"
   expect(await owen.refused(remove, { input: { id: part } })).toMatchObject({ code: "NOT_FOUND" });
 });
 
-test("a purchase is given back, and what was sent to its buyer is taken back with the part", async () => {
+test("purchases are handed over when the affiliation ends, and agreements sent to their buyers are voided", async () => {
   const { owen, project } = world;
   const part = await affiliated();
   const own = await create("createLead", { projectId: project.id, name: "Bo", assigneeId: sam.id });
@@ -622,7 +622,7 @@ test("a purchase is given back, and what was sent to its buyer is taken back wit
   });
 });
 
-test("at the same moment: one acceptance, and no deal with who has just left", async () => {
+test("of concurrent requests, one acceptance succeeds, and no deal is assigned to a person whose affiliation ended", async () => {
   const { owen, project } = world;
   const { id } = await invite();
   const answers = await Promise.all(
@@ -639,7 +639,8 @@ test("at the same moment: one acceptance, and no deal with who has just left", a
     ...fresh.map((leadId) => owen.ask(updateLead, { input: { id: leadId, assigneeId: sam.id } })),
     world.ada.ask(remove, { input: { id: part, handOver: true } }),
   ]);
-  // Whoever was late reads what to do: the lead has nobody to be assigned to, or the end has an open deal.
+  // The later request is refused with a remedy: the assignee is no longer in the project, or there is an open
+  // deal.
   for (const { errors } of raced)
     expect([undefined, "BAD_USER_INPUT", "NOT_FOUND", "CONFLICT"]).toContain(errors?.[0]?.extensions.code);
   if (raced.at(-1)!.errors) await ended(part);
@@ -650,7 +651,7 @@ test("at the same moment: one acceptance, and no deal with who has just left", a
   expect(rows).toEqual([{ amount: 0 }]);
 });
 
-test("lists say whose people work on it with as many statements for many as for one", async () => {
+test("lists show the organizations of assignees with a constant number of statements", async () => {
   const { owen, project } = world;
   await affiliated();
   const list = `query ($p: ID!, $n: Int) { project(id: $p) { leads(first: $n) { name assignee { fullName } assigneeOrganization { name } }
@@ -663,7 +664,7 @@ test("lists say whose people work on it with as many statements for many as for 
   expect(many.count).toBe(one.count);
 });
 
-test("an address is invited, and accepts for an organization that is founded then", async () => {
+test("an email address is invited, and accepts for a newly created organization", async () => {
   const { owen, project } = world;
   const nia = await world.signUp("Nia New");
   await world.owner.query("update app_public.users set email_verified_at = null where id = $1", [nia.id]);
@@ -685,7 +686,7 @@ test("an address is invited, and accepts for an organization that is founded the
   expect(await by(nia, { token: `${token}x`, organizationId: third.id })).toMatchObject({ field: "token" });
   expect(await by(nia, { id: made.id })).toMatchObject({ code: "NOT_FOUND" });
   expect(await by(nia, { token })).toMatchObject({ code: "BAD_USER_INPUT", field: "organizationId" });
-  // Only for one that they administer.
+  // Only for organizations that they administer.
   expect(await by(nia, { token, organizationId: third.id })).toMatchObject({ code: "NOT_FOUND" });
   const { createOrganization: homes } = await nia.get(mutationOf("createOrganization", "{ id slug }"), {
     input: { name: "Nia's Brokers" },
@@ -710,7 +711,7 @@ test("an address is invited, and accepts for an organization that is founded the
     },
   ]);
 
-  // It leaves by itself; those who stay are told.
+  // The organization can leave by itself; the owner is notified.
   await mails();
   expect((await nia.get(remove, { input: { id } })).deleteProjectOrganization).toMatchObject({
     deleted: true,
@@ -733,7 +734,7 @@ test("an address is invited, and accepts for an organization that is founded the
 test("an invitation depends on the permissions of its sender, and expires", async () => {
   const { owen, project, summit } = world;
   const program = await programOf(world, owen, { scopes: ["project.*", "lead.*", "inventory.*", "buyer.*"] });
-  // A token gives no more than it has.
+  // A token cannot grant permissions that it lacks.
   expect(
     await program.refused(createInvite, {
       input: { projectId: project.id, organizationId: summit.id, role: "AGENCY" },
@@ -746,7 +747,7 @@ test("an invitation depends on the permissions of its sender, and expires", asyn
     permissions: ["lead.read", "project.read"],
     project: { title: "Harbour View" },
   });
-  // What it may do is what it was given.
+  // Its permissions are those that were granted.
   const own = await create("createLead", { projectId: project.id, name: "Only read", assigneeId: sam.id });
   expect(await sam.get("query ($l: ID!) { lead(id: $l) { name } }", { l: own })).toEqual({
     lead: { name: "Only read" },
@@ -774,7 +775,7 @@ test("an invitation depends on the permissions of its sender, and expires", asyn
   expect((await sam.get(updateLead, { input: { id: own, name: "Changed" } })).updateLead.name).toBe(
     "Changed",
   );
-  // Whoever leaves the agency leaves its deals.
+  // A member who leaves the agency loses its deals.
   const removed = await olga.get(
     mutationOf("removeOrganizationMember", "{ reassignedLeads removedProjects { title } }"),
     { input: { organizationId: summit.id, userId: sam.id } },
@@ -833,7 +834,7 @@ test("an invitation depends on the permissions of its sender, and expires", asyn
     code: "BAD_USER_INPUT",
     field: "id",
   });
-  // Whoever has not confirmed their own address writes to nobody.
+  // Users without a confirmed address cannot send invitations.
   const { ada } = world;
   await world.owner.query("update app_public.users set email_verified_at = null where id = $1", [ada.id]);
   expect(
@@ -843,7 +844,7 @@ test("an invitation depends on the permissions of its sender, and expires", asyn
   ).toMatchObject({ code: "FORBIDDEN", reason: "EMAIL_NOT_CONFIRMED" });
 });
 
-test("a builder's people take no leads, and an archived project no partners", async () => {
+test("leads cannot be assigned to people of a BUILDER, and archived projects cannot invite organizations", async () => {
   const { owen, summit } = world;
   const project = await createProject(owen, { organizationId: world.harbour.id, title: "Built" });
   const { id } = await invite({ projectId: project.id, role: "BUILDER" });
@@ -864,7 +865,7 @@ test("a builder's people take no leads, and an archived project no partners", as
   expect(await owen.refused(update, { input: { id: part, role: "SELLER" } })).toMatchObject({
     code: "PROJECT_ARCHIVED",
   });
-  // Access can always be ended.
+  // An affiliation can be ended in any state of the project.
   expect((await olga.get(remove, { input: { id: part } })).deleteProjectOrganization.deleted).toBe(true);
   expect(summit.id).toBeTruthy();
 });

@@ -54,7 +54,7 @@ const rows = (
   figure: (group: any) => unknown,
 ) => groups.map((group) => [...group.keys, figure(group)]).sort((a, b) => String(a).localeCompare(String(b)));
 
-test("leads by source and month, of those that the viewer sees", async () => {
+test("leads by source and month count only visible leads", async () => {
   const { rows: sources } = await world.owner.query(
     "select id, code from app_public.lead_sources where code in ('WALK_IN', 'PHONE')",
   );
@@ -109,7 +109,7 @@ describe("units by status with the sums of their prices", () => {
     };
   };
 
-  test("the team sees all of them", async () => {
+  test("the team can aggregate all prices", async () => {
     for (const person of [world.owen, world.max]) {
       const { aggregates, groups } = await byStatus(person, world.park.id);
       expect(groups).toEqual([
@@ -122,7 +122,7 @@ describe("units by status with the sums of their prices", () => {
     }
   });
 
-  test("outsiders see the prices of those for sale only, and nothing of those that are not released", async () => {
+  test("non-members see the prices of units for sale, and no unreleased units", async () => {
     for (const name of ["sam", "olga", "bea", "anonymous"]) {
       const { aggregates, groups } = await byStatus(people[name]!, world.park.id);
       expect([name, groups]).toEqual([
@@ -140,14 +140,14 @@ describe("units by status with the sums of their prices", () => {
     }
   });
 
-  test("a buyer sees the home that they buy", async () => {
+  test("a buyer sees the purchased home", async () => {
     const { groups } = await byStatus(people.bea!, world.quiet.id);
     expect(groups).toHaveLength(1);
     expect((await byStatus(people.olga!, world.quiet.id)).groups).toEqual([]);
   });
 });
 
-test("figures of a field that is not shown are none", async () => {
+test("aggregates of hidden fields do not exist", async () => {
   const query = `{ buyersConnection { totalCount aggregates { sum { price } } } }`;
   const seen = async (person: Person) => {
     const { totalCount, aggregates } = (await person.get(query)).buyersConnection;
@@ -155,14 +155,14 @@ test("figures of a field that is not shown are none", async () => {
   };
   for (const person of [world.owen, world.max]) expect(await seen(person)).toEqual([2, 10899.99]);
   for (const name of ["sam", "bob", "olga"]) expect(await seen(people[name]!)).toEqual([0, 0]);
-  // Nobody can count the different values of a day of birth, whoever may read it.
+  // The different values of a date of birth cannot be counted, even with permission to read it.
   const { message } = await world.owen.refused(
     `{ buyersConnection { aggregates { distinctCount { dob } } } }`,
   );
   expect(message).toContain('Cannot query field "dob"');
 });
 
-test("nothing that is masked can be grouped by", () => {
+test("masked fields cannot be grouped by", () => {
   const schema = buildSchema(readFileSync("schema.graphql", "utf8"), { assumeValid: true });
   const types = ["Unit", "Buyer", "Reservation", "Appointment", "Project"];
   for (const name of types) {
@@ -173,7 +173,7 @@ test("nothing that is masked can be grouped by", () => {
   }
 });
 
-test("groups cost one statement, whatever there is", async () => {
+test("groups take one statement for any number of rows", async () => {
   const ask = (person: Person) =>
     world.statements(() =>
       person.get(

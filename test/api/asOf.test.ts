@@ -1,4 +1,4 @@
-/** Units, reservations and price lists as they were at a time. */
+/** Units, reservations and price lists at an earlier time. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { PoolClient } from "pg";
 import type { Person } from "../harness/api.ts";
@@ -45,7 +45,7 @@ const home = (input: object = {}) =>
     ...input,
   });
 
-test("every former state of a unit is rebuilt, with the floor plans as they were", async () => {
+test("every former state of a unit is reconstructed, with the floor plans of that time", async () => {
   const create = createIn(world.owen);
   const random = randomFrom(19);
   const plans: string[] = [];
@@ -90,7 +90,7 @@ test("every former state of a unit is rebuilt, with the floor plans as they were
   expect(await unitAsOf(id, before)).toBeNull();
 });
 
-test("a price list is that of the time, from as many statements for many units as for one", async () => {
+test("a price list shows the state of that time, with a constant number of statements", async () => {
   const first = await home({ price: "100000.00" });
   const one = await now();
   const second = await home({ price: "200000.00" });
@@ -120,7 +120,7 @@ test("a price list is that of the time, from as many statements for many units a
   expect(await unitAsOf(second, two)).toBeNull();
 });
 
-test("only who sees a unit with its prices now sees its past", async () => {
+test("former states are visible to viewers who see the unit with its prices now", async () => {
   const { owen, ada, max, sam, bob, olga, anonymous } = world;
   const { person: bea } = await signUpBuyer(world);
   const id = await home();
@@ -148,7 +148,7 @@ test("only who sees a unit with its prices now sees its past", async () => {
   );
 });
 
-test("a unit that is for sale to everybody shows its former prices to nobody else", async () => {
+test("former prices of a unit for sale are not public", async () => {
   const create = createIn(world.owen);
   const projectId = world.park.id;
   const id = await create("createUnit", {
@@ -167,7 +167,7 @@ test("a unit that is for sale to everybody shows its former prices to nobody els
   expect(await unitAsOf(id, at)).toMatchObject({ price: "400000.00" });
 });
 
-test("what was sold for is masked in a former state for who may not read it", async () => {
+test("the sale price is masked in former states for viewers who may not read it", async () => {
   const id = await home();
   await world.owner.query(
     "update app_public.units set sold_price = 410000.00, metadata = '{\"margin\": 12}' where id = $1",
@@ -191,7 +191,7 @@ test("what was sold for is masked in a former state for who may not read it", as
   });
 });
 
-test("every former state of a reservation is rebuilt, for those who see it now, without what was erased", async () => {
+test("every former state of a reservation is reconstructed for its present viewers, without erased data", async () => {
   const { owen, sam, max, olga, bob, anonymous, leads } = world;
   const create = createIn(owen);
   const read = async () =>
@@ -223,12 +223,12 @@ test("every former state of a reservation is rebuilt, for those who see it now, 
   for (const person of [olga, bob, bea, restricted] as Person[])
     expect(await reservationAsOf(id, at, person)).toBeNull();
   expect((await anonymous.refused(RESERVATION_AS_OF, { id, at })).code).toBe("UNAUTHENTICATED");
-  // Now of another lead's seller: who had it before sees nothing of it.
+  // The lead is now assigned to somebody else, so the former seller sees nothing of the reservation.
   await change("updateLead", { id: leads.sams.id, assigneeId: owen.id });
   expect(await reservationAsOf(id, at, sam)).toBeNull();
   expect(await reservationAsOf(id, at)).toMatchObject({ notes: "haggles" });
 
-  // What is masked depends on who works on it now.
+  // Masking depends on the present assignee.
   const meanwhile = await now();
   await change("updateLead", { id: leads.sams.id, assigneeId: sam.id });
   expect(await reservationAsOf(id, meanwhile, sam)).toMatchObject({
@@ -240,7 +240,7 @@ test("every former state of a reservation is rebuilt, for those who see it now, 
   expect(await reservationAsOf(id, at)).toMatchObject({ status: "PENDING", price: "390000.00", notes: null });
 });
 
-test("a buyer who reserved sees the reservation, and not its past", async () => {
+test("a buyer sees the reservation but not its former states", async () => {
   const { person: bea } = await signUpBuyer(world, "Bea Reserver");
   const id = await createIn(bea)("createReservation", { unitId: await home(), acceptedTerms: true });
   const at = await now();
@@ -251,7 +251,7 @@ test("a buyer who reserved sees the reservation, and not its past", async () => 
   expect(await reservationAsOf(id, at)).toMatchObject({ status: "PENDING" });
 });
 
-test("a time in the future is refused, and one since which changes are no longer kept", async () => {
+test("a time in the future is refused, and one before the retention of events", async () => {
   const id = await home();
   const at = await now();
   const ahead = { code: "BAD_USER_INPUT", field: "at" };
@@ -274,7 +274,7 @@ test("a time in the future is refused, and one since which changes are no longer
   expect(await unitAsOf(id, at, world.olga)).toBeNull();
 });
 
-test("a history that is too long to be undone at once is refused, one of another record does not count", async () => {
+test("a history that is too long to be undone is refused; histories of other records do not count", async () => {
   const [id, other] = [await home(), await home()];
   const at = await now();
   await change("updateUnit", { id, title: "Short" });
@@ -291,7 +291,7 @@ test("a history that is too long to be undone at once is refused, one of another
   expect(await world.owen.refused(UNITS_AS_OF, { projectId: world.project.id, at })).toMatchObject(tooLong);
   expect(await unitAsOf(other, at, world.olga)).toBeNull();
   expect(await unitAsOf(id, at)).toMatchObject({ unitId: id });
-  // Only the changes of the page count.
+  // Only changes of the units on the page count.
   const page = (input: object) => world.owen.get(UNITS_AS_OF, { projectId: world.project.id, at, ...input });
   const { units } = await world.owen
     .get(`query ($id: ID!) { project(id: $id) { units(orderBy: [ID_ASC], first: 1000) { id } } }`, {
@@ -310,7 +310,7 @@ test("a history that is too long to be undone at once is refused, one of another
   expect(await unitAsOf(id, "0001-01-01T00:00:00Z")).toBeNull();
 });
 
-test("pages of a price list follow each other, and their sizes are checked", async () => {
+test("pages of a price list are contiguous, and their sizes are validated", async () => {
   const { id: projectId } = await createProject(world.owen, {
     organizationId: world.harbour.id,
     title: "Pages",
@@ -339,7 +339,7 @@ test("pages of a price list follow each other, and their sizes are checked", asy
   expect((await world.olga.get(UNITS_AS_OF, { projectId, at, first: 2 })).unitsAsOf).toEqual([]);
 });
 
-/** The rows that a transaction reads of tables, their partitions and indexes, counted by PostgreSQL. */
+/** Rows that a transaction reads of the tables, their partitions and indexes, from PostgreSQL's statistics. */
 async function rowsRead(client: PoolClient, tables: string[], work: () => Promise<void>): Promise<number[]> {
   const counts = async () =>
     (
@@ -358,7 +358,7 @@ async function rowsRead(client: PoolClient, tables: string[], work: () => Promis
   return (await counts()).map((count, index) => count - before[index]!);
 }
 
-test("a page of a price list reads its own units, floor plans and events, not those of the project", async () => {
+test("a page of a price list reads only its own units, floor plans and events", async () => {
   const { id: projectId } = await createProject(world.owen, {
     organizationId: world.harbour.id,
     title: "Large",
@@ -409,7 +409,7 @@ test("a page of a price list reads its own units, floor plans and events, not th
   }
 });
 
-test("a former record has all columns of a record that are not left out on purpose", async () => {
+test("a former record has all columns except those that are excluded deliberately", async () => {
   const { rows } = await world.owner.query(
     `select t.relname as "table", array_agg(c.attname::text order by c.attname) as columns
      from (values ('units', 'unit_as_of'), ('reservations', 'reservation_as_of')) t (relname, of_type)

@@ -63,7 +63,7 @@ const eventsOf = async (projectId: string): Promise<string[]> =>
   ).rows.map((row) => `${row.name} ${row.channel}`);
 
 describe("upsertLeads", () => {
-  test("creates, changes, leaves and refuses, and says so of each", async () => {
+  test("creates, changes, skips and refuses rows, and reports the outcome of each", async () => {
     const projectId = await newProject();
     const entries = [
       {
@@ -89,7 +89,7 @@ describe("upsertLeads", () => {
       { externalId: "9", name: "Gus", assigneeId: world.olga.id },
       { name: "Without id" },
     ];
-    // Addresses of people in this world are made of their names.
+    // The email addresses in these tests contain the names of the people.
     const { rows: people } = await world.owner.query(
       "select email from app_hidden.user_identities where user_id = $1",
       [world.max.id],
@@ -128,11 +128,11 @@ describe("upsertLeads", () => {
       },
     });
     expect(first.rows[1].lead).toMatchObject({ name: "Bo Berg", subscribed: true, status: "WARM" });
-    const told = first.rows.slice(2).map(({ errors, outcome, leadId }: any) => {
+    const reported = first.rows.slice(2).map(({ errors, outcome, leadId }: any) => {
       expect([outcome, leadId]).toEqual(["REFUSED", null]);
       return errors.map(({ code, field }: any) => `${code} ${field}`);
     });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ["BAD_USER_INPUT name"],
       ["BAD_USER_INPUT budgetMin", "BAD_USER_INPUT phone", "BAD_USER_INPUT source"],
       ["BAD_USER_INPUT falloutReasonId", "INVALID_TRANSITION status"],
@@ -145,7 +145,7 @@ describe("upsertLeads", () => {
     expect(first.rows[3].errors[2].message).toMatch(/Use one of .*WALK_IN/);
     expect(await eventsOf(projectId)).toEqual(["lead.created API", "lead.created API"]);
 
-    // The key of a tracker counts for it, and brings its lead source.
+    // The key of a tracker records a visit of it, and sets its lead source.
     const { createTracker: tracker } = await world.owen.get(
       `mutation ($input: CreateTrackerInput!) { createTracker(input: $input) { id key } }`,
       { input: { projectId, name: "Poster", kind: "LINK", destinationUrl: "https://homes.example/" } },
@@ -163,7 +163,7 @@ describe("upsertLeads", () => {
     );
     await world.owen.get(`mutation { deleteLead(input: { id: "${byKey.rows[0].leadId}" }) { id } }`);
 
-    // The same again changes nothing; what is said is changed, null clears, what is omitted stays.
+    // Repeating it changes nothing; given fields are changed, null clears, and omitted fields are unchanged.
     const again = await upsert({ projectId, leads: entries.slice(0, 2) });
     expect([outcomes(again), again.unchangedCount]).toEqual([["UNCHANGED", "UNCHANGED"], 2]);
     const changed = await upsert({
@@ -186,12 +186,12 @@ describe("upsertLeads", () => {
       version: 2,
     });
     expect((await eventsOf(projectId)).slice(5)).toEqual(["lead.created API", "lead.updated API"]);
-    // Found again by the id, as the filter of every list.
+    // The lists of leads can be filtered by the id.
     const { leads } = await world.owen.get(`{ leads(filter: { externalId: "crm:2b" }) { name } }`);
     expect(leads).toEqual([{ name: "New One" }]);
   });
 
-  test("a lead with the email address is there: refused, filled or left, as the caller says", async () => {
+  test("a row with the email address of an existing lead is refused, merged or skipped, as requested", async () => {
     const projectId = await newProject();
     const { id } = await createLead(world.owen, {
       projectId,
@@ -226,7 +226,8 @@ describe("upsertLeads", () => {
       lead: { id, name: "Hal Here", company: "Here Ltd", phone: "+14165550102" },
     });
     expect(merged.lead.externalIds).toEqual([{ system: "crm", externalId: "h1" }]);
-    // One more id of the same system is another record there; of another system it is welcome.
+    // A second id of the same system is a conflict, because it is another record there; one of another system
+    // is added.
     const other = { ...entry, externalId: "h2" };
     expect(outcomes(await upsert({ projectId, leads: [other], onDuplicate: "MERGE" }))).toEqual(["CONFLICT"]);
     const left = await upsert({
@@ -237,14 +238,14 @@ describe("upsertLeads", () => {
     });
     expect(left.rows[0]).toMatchObject({ outcome: "UNCHANGED", lead: { id, name: "Hal Here" } });
     expect(left.rows[0].lead.externalIds).toHaveLength(2);
-    // A deleted lead gives its ids free.
+    // The ids of a deleted lead can be used again.
     await world.owen.get(`mutation { deleteLead(input: { id: "${id}" }) { id } }`);
     const [anew] = (await upsert({ projectId, leads: [entry] })).rows;
     expect(anew.outcome).toBe("CREATED");
     expect(anew.leadId).not.toBe(id);
   });
 
-  test("assigns in turn, keeps unsubscriptions, and starts workflows for each lead", async () => {
+  test("assigns leads by turns, keeps unsubscriptions, and starts workflows for each lead", async () => {
     const projectId = await newProject({ leadAssignment: "ROUND_ROBIN" });
     await world.owner.query(
       "insert into app_private.withdrawn_addresses (organization_id, email) values ($1, 'gone@bulk.example')",
@@ -270,7 +271,7 @@ describe("upsertLeads", () => {
       warnings: [expect.stringMatching(/unsubscribed/)],
       lead: { subscribed: false },
     });
-    // The next single lead goes on where the list ended.
+    // The next lead continues the turns after the last row.
     const { createLead: next } = await world.owen.get(
       `mutation { createLead(input: { projectId: "${projectId}", name: "Next" }) { assignee { id } } }`,
     );
@@ -297,7 +298,7 @@ describe("upsertLeads", () => {
     expect(refusal).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 500, field: "leads" });
   });
 
-  test("agents come along, each once", async () => {
+  test("creates each agent once", async () => {
     const projectId = await newProject();
     const agents = async () =>
       (await world.owner.query("select count(*)::int as n from app_public.agents")).rows[0].n;
@@ -336,7 +337,7 @@ describe("upsertLeads", () => {
     expect(await agents()).toBe(before + 1);
   });
 
-  test("two at once of the same list make each lead once", async () => {
+  test("two concurrent calls with the same rows create each lead once", async () => {
     const projectId = await newProject();
     const leads = Array.from({ length: 20 }, (_, i) => ({
       externalId: `r${i}`,
@@ -358,7 +359,7 @@ describe("upsertLeads", () => {
     expect(count).toEqual({ leads: 20, emails: 20 });
   });
 
-  test("everybody has the same permissions as for createLead", async () => {
+  test("requires the same permissions as createLead", async () => {
     const entry = (externalId: string, rest: Input = {}) => [
       { externalId, name: `Of ${externalId}`, ...rest },
     ];
@@ -378,7 +379,7 @@ describe("upsertLeads", () => {
     const reader = await programOf(world, world.owen, { scopes: ["project.read", "lead.read"] });
     expect(await tried(reader, { projectId, leads: entry("reader") })).toBe("FORBIDDEN");
 
-    // An agency has its own ids for its own leads: what the owner calls "ada" is somebody else to it.
+    // External ids of an agency's leads are separate: the owner's "ada" is another lead than the agency's.
     const sams = await upsert({ projectId, leads: entry("ada") }, world.sam);
     expect(sams.rows[0]).toMatchObject({ outcome: "CREATED", lead: { assignee: { id: world.sam.id } } });
     const owners = await world.owen.get(
@@ -388,7 +389,8 @@ describe("upsertLeads", () => {
     expect(
       outcomes(await upsert({ projectId, leads: entry("ada", { assigneeId: world.max.id }) }, world.sam)),
     ).toEqual(["FORBIDDEN"]);
-    // Somebody else's lead is told by its email address only, as by createLead.
+    // As in createLead, a lead that the viewer cannot see is only reported as a conflict of the email
+    // address.
     const [hidden] = (
       await upsert({ projectId, leads: entry("new", { email: "open@example.com" }) }, world.sam)
     ).rows;
@@ -401,17 +403,17 @@ describe("upsertLeads", () => {
     ).rows;
     expect(merged).toMatchObject({ code: "CONFLICT", leadId: null });
 
-    // Where members see their own leads only, the id of a colleague's lead changes nothing of it.
+    // In a project where members only see their own leads, the id of a colleague's lead does not change it.
     const quiet = world.quiet.id;
     await upsert({ projectId: quiet, leads: entry("mias", { assigneeId: world.mia.id }) });
     const [colleagues] = (
       await upsert({ projectId: quiet, leads: entry("mias", { company: "X" }) }, world.max)
     ).rows;
     expect(colleagues).toMatchObject({ code: "CONFLICT", leadId: null });
-    // Builders take no leads.
+    // Leads cannot be assigned to people of a BUILDER.
     const builders = entry("builders", { assigneeId: world.bob.id });
     expect(outcomes(await upsert({ projectId, leads: builders }))).toEqual(["NOT_FOUND"]);
-    // An id names one lead of the organization, whatever the project.
+    // An external id identifies one lead of the organization, across projects.
     expect(outcomes(await upsert({ projectId: await newProject(), leads: entry("ada") }))).toEqual([
       "CONFLICT",
     ]);
@@ -424,7 +426,7 @@ describe("upsertLeads", () => {
     expect(bad).toMatchObject({ code: "BAD_USER_INPUT", field: "system" });
   });
 
-  test("a row that a rule of the database refuses leaves its neighbours alone", async () => {
+  test("a row that the database refuses does not affect other rows", async () => {
     const projectId = await newProject();
     const { project } = await world.owen.get(
       `{ project(id: "${projectId}") { falloutReasons { id name } } }`,
@@ -452,7 +454,7 @@ describe("upsertLeads", () => {
         errors: [{ field: "status", message: expect.stringMatching(/open reservation/) }],
         lead: { status: "RESERVED" },
       });
-    // An address that another open lead has, and amounts that contradict what the lead has.
+    // An email address of another open lead, and amounts that contradict stored ones.
     const more = await upsert({
       projectId,
       leads: [
@@ -476,7 +478,7 @@ describe("upsertLeads", () => {
 });
 
 describe("updateLeads", () => {
-  test("assigns, tags and moves on, with one event each", async () => {
+  test("assigns, tags and changes the status, with one event per lead", async () => {
     const projectId = await newProject();
     const made = await upsert({
       projectId,
@@ -508,7 +510,7 @@ describe("updateLeads", () => {
     const events = await eventsOf(projectId);
     expect(events.filter((name) => !name.startsWith("lead.created"))).toHaveLength(3);
 
-    // By filter, of the project's leads alone.
+    // By filter, within the project.
     const filter = { projectIds: [projectId], unassigned: true };
     const dry = await update({ filter, removeTags: ["a"], dryRun: true });
     expect(dry).toMatchObject({ dryRun: true, updatedCount: 1, rows: [{ lead: { tags: ["a"] } }] });
@@ -518,7 +520,7 @@ describe("updateLeads", () => {
     expect(off.rows.every((row: any) => row.lead.assignee === null)).toBe(true);
   });
 
-  test("steps that are not there, and leads that are in the way, are refused one by one", async () => {
+  test("invalid transitions and conflicting leads are refused row by row", async () => {
     const projectId = await newProject();
     const made = await upsert({
       projectId,
@@ -548,7 +550,7 @@ describe("updateLeads", () => {
       "BAD_USER_INPUT",
       "BAD_USER_INPUT",
     ]);
-    // The reason is one of another project: the trigger says so, of each.
+    // The reason belongs to another project, which the trigger refuses for each lead.
     expect(outcomes(await update({ ids, status: "LOST", falloutReasonId: reason }))).toEqual([
       "INVALID_TRANSITION",
       "NOT_FOUND",
@@ -574,7 +576,7 @@ describe("updateLeads", () => {
     expect(lost.rows[0].errors[0].message).toMatch(/open reservation/);
   });
 
-  test("as everybody", async () => {
+  test("requires the permissions of each viewer", async () => {
     const { open, sams, foreign, maxs, mias } = world.leads;
     const ids = [open.id, sams.id, foreign.id, maxs.id, mias.id];
     const tag = { ids, addTags: ["seen"] };
@@ -591,7 +593,8 @@ describe("updateLeads", () => {
       "FORBIDDEN",
       "FORBIDDEN",
     ]);
-    // Handing on what one then could not see is refused; so is whoever has no part in the project.
+    // Assigning a lead that the viewer could then not see is refused, and so is an assignee outside of the
+    // project.
     expect(outcomes(await update({ ids: [maxs.id], assigneeId: world.mia.id }, world.max))).toEqual([
       "FORBIDDEN",
     ]);
@@ -599,7 +602,7 @@ describe("updateLeads", () => {
     expect(await world.anonymous.refused(updateDocument, { input: tag })).toMatchObject({
       code: "UNAUTHENTICATED",
     });
-    // Whoever works on own leads only may give one back, and sees it no more.
+    // A viewer who only sees own leads can unassign one, and then no longer sees it.
     const [back] = (
       await upsert({ projectId: world.project.id, leads: [{ externalId: "back", name: "Back" }] }, world.sam)
     ).rows.map(({ lead }: any) => lead);
@@ -609,7 +612,7 @@ describe("updateLeads", () => {
       updatedCount: 1,
       rows: [{ outcome: "UPDATED", lead: null }],
     });
-    // What a filter finds is what the viewer's lists have.
+    // A filter selects the leads that the viewer's lists show.
     const all = await update({ filter: {}, addTags: ["mine"] }, world.sam);
     const { leads } = await world.sam.get(`{ leads(first: 1000) { id tags } }`);
     expect(all.updatedCount).toBe(leads.length);
@@ -620,7 +623,7 @@ describe("updateLeads", () => {
     expect(marked[0].amount).toBe(leads.length);
   });
 
-  test("says what it needs", async () => {
+  test("reports missing and invalid arguments", async () => {
     const refusal = (input: Input) => world.owen.refused(updateDocument, { input });
     expect(await refusal({ addTags: ["x"] })).toMatchObject({ code: "BAD_USER_INPUT", field: "ids" });
     expect(await refusal({ ids: [world.leads.open.id] })).toMatchObject({ field: "status" });
@@ -635,7 +638,7 @@ describe("updateLeads", () => {
     expect(await refusal({ ids, addTags: ["x"] })).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 500 });
   });
 
-  test("many cost as many statements as one", async () => {
+  test("takes the same number of statements for many leads as for one", async () => {
     const projectId = await newProject();
     const made = await upsert({
       projectId,
@@ -652,7 +655,7 @@ describe("updateLeads", () => {
 });
 
 describe("importLeads", () => {
-  test("brings in leads with what a file says of them, and tells which were there", async () => {
+  test("imports the leads of a file and reports those that existed", async () => {
     const projectId = await newProject({ timeZone: "America/Toronto" });
     await createLead(world.owen, { projectId, name: "Ida Inside", email: "ida@bulk.example" });
     const file = [
@@ -717,9 +720,9 @@ describe("importLeads", () => {
       "lead.created IMPORT",
       "lead.created IMPORT",
     ]);
-    // Once more changes nothing; with updateExisting, what the file says.
+    // Importing again changes nothing; with updateExisting, it applies the values of the file.
     expect(await importing({ projectId, updateExisting: true }, file)).toMatchObject({
-      createdCount: 1, // the one without an address is somebody new each time
+      createdCount: 1, // the row without an address creates a lead each time
       updatedCount: 0,
       skippedCount: 2,
     });
@@ -734,7 +737,7 @@ describe("importLeads", () => {
     });
   });
 
-  test("takes rows that name no member where no member is known by an email address", async () => {
+  test("accepts rows without a member if no member has the email address", async () => {
     const nil = await world.signUp("Nil Newcomer");
     const { createOrganization } = await nil.get(
       `mutation { createOrganization(input: { name: "Nameless" }) { id } }`,
@@ -749,7 +752,7 @@ describe("importLeads", () => {
     expect(data.importLeads).toMatchObject({ createdCount: 1, failedCount: 0, errors: [] });
   });
 
-  test("knows leads by the ids of a system that the caller names", async () => {
+  test("matches leads by the ids of a system that the caller specifies", async () => {
     const projectId = await newProject();
     const file = "External ID,Name,Company\nf1,Fil,A\nf2,Fay,B\n";
     const refused = await sendFile({ projectId }, file);
@@ -763,7 +766,7 @@ describe("importLeads", () => {
     expect((await upsert({ ...input, leads: [{ externalId: "f2", company: "B" }] })).unchangedCount).toBe(1);
   });
 
-  test("is for owners and admins of the project's organization, whose token lets them", async () => {
+  test("requires an owner or admin of the project's organization, and a token with the permission", async () => {
     const file = "name\nLea\n";
     const { project } = world;
     for (const person of [world.max, world.sam, world.bob])

@@ -33,7 +33,7 @@ afterAll(async () => {
   await world.stop();
 });
 
-// Each test is an hour of its own.
+// Resets rate limits, as if each test ran in another hour.
 beforeEach(() => world.owner.query("delete from app_private.limit_uses"));
 
 const buy = (input: Record<string, unknown> = {}) =>
@@ -41,17 +41,17 @@ const buy = (input: Record<string, unknown> = {}) =>
 const invite = async (buyerId: string, input: Record<string, unknown> = {}, person = world.owen) =>
   (await person.get(INVITE, { input: { buyerId, ...input } })).inviteBuyer;
 
-/** Sends the mails that wait; gives their tokens. */
+/** Sends the waiting mails; returns the tokens in them. */
 async function tokens(): Promise<string[]> {
   const log = await runJobs(world.database.ownerUrl, outbox.provider);
   const mails = await outbox.take();
-  // Other mails to buyers carry none.
+  // Other mails to buyers contain no token.
   const found = mails.flatMap((mail) => /#purchase=(plat_purchase_[\w-]{43})$/m.exec(mail.text!)?.[1] ?? []);
   for (const token of found) expect(log.join("\n")).not.toContain(token);
   return found;
 }
 
-test("the mail has the link that makes its reader the buyer, once", async () => {
+test("the mail contains a link that makes its recipient the buyer, once", async () => {
   const id = await buy({ firstName: "Bea", lastName: "Buyer", email: bea.email });
   expect(await invite(id, { message: "Welcome!\nSee you soon" })).toBe(true);
   await runJobs(world.database.ownerUrl, outbox.provider);
@@ -120,7 +120,7 @@ test("the mail has the link that makes its reader the buyer, once", async () => 
   });
 });
 
-test("inviting again sends another link, and only that works; another address is another invitation", async () => {
+test("inviting again sends another link and invalidates the first; another address is another invitation", async () => {
   const id = await buy({ email: bea.email });
   await invite(id);
   const [first] = await tokens();
@@ -128,7 +128,7 @@ test("inviting again sends another link, and only that works; another address is
   expect(await bea.refused(ACCEPT, { token: first })).toMatchObject(unusable);
   await invite(id);
   const sent = await tokens();
-  expect(sent).toHaveLength(1); // of two jobs the later one
+  expect(sent).toHaveLength(1); // the later one of two jobs
   await invite(id, { email: world.olga.email });
   expect(await bea.refused(ACCEPT, { token: sent[0] })).toMatchObject(unusable);
   const [olgas] = await tokens();
@@ -144,7 +144,7 @@ test("inviting again sends another link, and only that works; another address is
   ]);
 });
 
-test("the address may come with the invitation, and must come from somewhere", async () => {
+test("the address may be given with the invitation, and is required if the buyer has none", async () => {
   const id = await buy();
   expect(
     await expectUnchanged(world, () => world.owen.refused(INVITE, { input: { buyerId: id } })),
@@ -167,7 +167,7 @@ test("the address may come with the invitation, and must come from somewhere", a
   await bea.get(ACCEPT, { token });
 });
 
-test("unknown, expired, revoked and cancelled get the same sentence", async () => {
+test("unknown, expired, revoked and cancelled invitations have the same refusal", async () => {
   for (const token of ["", "plat_purchase_", "x".repeat(5000)])
     expect(await bea.refused(ACCEPT, { token })).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
   const late = await buy({ email: bea.email });
@@ -192,7 +192,7 @@ test("unknown, expired, revoked and cancelled get the same sentence", async () =
   expect(rows).toEqual([{ status: "EXPIRED" }, { status: "REVOKED" }]);
 });
 
-test("mail is not sent in floods", async () => {
+test("mails are rate-limited", async () => {
   const id = await buy({ email: bea.email });
   for (let i = 0; i < 5; i += 1) await invite(id);
   expect(await world.owen.refused(INVITE, { input: { buyerId: id } })).toMatchObject({
@@ -202,7 +202,7 @@ test("mail is not sent in floods", async () => {
   await tokens();
 });
 
-test("a job that runs twice sends once; a payload that is none sends nothing", async () => {
+test("a job that runs twice sends one mail; an invalid payload sends none", async () => {
   const id = await buy({ email: bea.email });
   await passTime(world.owner, "2 hours");
   await invite(id);
@@ -216,7 +216,7 @@ test("a job that runs twice sends once; a payload that is none sends nothing", a
   await bea.get(ACCEPT, { token });
 });
 
-test("a restricted token neither accepts nor sees purchases, one with the scope purchase.own does", async () => {
+test("a restricted token needs the scope purchase.own to accept an invitation and see purchases", async () => {
   const id = await buy({ email: bea.email });
   await invite(id);
   const [token] = await tokens();
@@ -228,7 +228,7 @@ test("a restricted token neither accepts nor sees purchases, one with the scope 
   });
   const own = await restricted(["purchase.own"]);
   await own.get(ACCEPT, { token });
-  const look = `query ($id: ID!) { buyer(id: $id) { id } }`;
-  expect((await own.get(look, { id })).buyer).toEqual({ id });
-  expect((await reader.get(look, { id })).buyer).toBeNull();
+  const query = `query ($id: ID!) { buyer(id: $id) { id } }`;
+  expect((await own.get(query, { id })).buyer).toEqual({ id });
+  expect((await reader.get(query, { id })).buyer).toBeNull();
 });

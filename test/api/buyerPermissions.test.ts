@@ -88,11 +88,11 @@ let create: Create;
 let people: Record<string, Person>;
 let operations: Record<string, Operation>;
 let bea: Person, ben: Person;
-/** Ids of what is there. */
+/** Ids of the records. */
 let known: Record<string, any>;
 
-/** A look-up by id, of what `path` leads to where it is given. */
-const look =
+/** A query by id, optionally of the records at `path`. */
+const readById =
   (field: string, id: string, path = ""): Operation =>
   async (person) => {
     const members = path.split(".").filter(Boolean);
@@ -217,7 +217,7 @@ beforeAll(async () => {
   );
   known.maxs = await create("createBuyer", { projectId: quiet.id, price: 4, assigneeId: max.id });
   known.foreign = await create("createBuyer", { projectId: peak.id, price: 5 }, olga);
-  /** Everything that hangs on a lead or purchase; gives the ids of what a buyer sees of the own one. */
+  /** Creates related records of a lead or purchase; returns the ids of those that its buyer sees. */
   const children = async (of: Record<string, unknown>) => {
     await create("createContact", { ...of, name: "Carl Contact", role: "SPOUSE" });
     await create("createPhoneCall", { ...of, direction: "OUTBOUND" });
@@ -250,7 +250,7 @@ beforeAll(async () => {
   await create("createOffer", { negotiationId: otherNegotiation, side: "BUYER", price: 1 });
   await accept(known.own, bea);
   await accept(known.others, ben);
-  // The invitations wrote events of their own; those of the purchase itself are counted.
+  // Only the events of the purchase are counted, not those of invitations.
   const filter = `filter: { names: ["buyer.created", "buyer.updated", "buyer.invitation_accepted"] }`;
 
   const draft = (input: Record<string, unknown> = {}) =>
@@ -259,47 +259,47 @@ beforeAll(async () => {
   const invitation = (input: () => object | Promise<object>) =>
     mutation("inviteBuyer", async () => ({ ...(await input()) }), "");
   operations = {
-    "buyer, the buyer's": look("buyer", known.own),
-    "buyer, the other's": look("buyer", known.others),
-    "buyer of the seller": look("buyer", known.sams),
-    "buyer of the member, private": look("buyer", known.maxs),
-    "buyer, foreign": look("buyer", known.foreign),
+    "buyer, the buyer's": readById("buyer", known.own),
+    "buyer, the other's": readById("buyer", known.others),
+    "buyer of the seller": readById("buyer", known.sams),
+    "buyer of the member, private": readById("buyer", known.maxs),
+    "buyer, foreign": readById("buyer", known.foreign),
     buyers: ask("{ buyers { id } }"),
     "buyers of the project": ask(`query ($ids: [ID!]) { buyers(filter: { projectIds: $ids }) { id } }`, {
       ids: [project.slug],
     }),
     "buyers, query": ask(`{ buyers(filter: { query: "" }) { id } }`),
     buyersConnection: ask("{ buyersConnection { totalCount nodes { id } } }"),
-    "project.buyers": look("project", project.id, "buyers"),
-    "unit.buyer": look("unit", known.unit, "buyer"),
-    "lot.buyer": look("lot", known.otherLot, "buyer"),
-    "lead.buyer": look("lead", known.lead, "buyer"),
+    "project.buyers": readById("project", project.id, "buyers"),
+    "unit.buyer": readById("unit", known.unit, "buyer"),
+    "lot.buyer": readById("lot", known.otherLot, "buyer"),
+    "lead.buyer": readById("lead", known.lead, "buyer"),
     "viewer.purchases": async (person) => {
       const answer = await person.ask("{ viewer { purchases { id } } }");
       return { ...answer, data: { value: answer.data.viewer?.purchases ?? "hidden" } };
     },
-    "buyer.dob": look("buyer", known.own, "dob"),
-    "buyer.amountFinanced": look("buyer", known.own, "amountFinanced"),
-    "buyer.metadata": look("buyer", known.own, "metadata"),
-    "buyer.metadata of the seller": look("buyer", known.sams, "metadata"),
-    "buyer.lead": look("buyer", known.own, "lead"),
-    "buyer.leadSource": look("buyer", known.own, "leadSource"),
-    "buyer.agent": look("buyer", known.own, "agent"),
-    "buyer.agent of the seller": look("buyer", known.sams, "agent"),
-    "buyer.user": look("buyer", known.own, "user"),
-    "buyer.user.email": look("buyer", known.own, "user.email"),
-    "buyer.assignee": look("buyer", known.own, "assignee"),
-    "buyer.assignee.email": look("buyer", known.own, "assignee.email"),
-    "buyer.assignee.phone": look("buyer", known.own, "assignee.phone"),
+    "buyer.dob": readById("buyer", known.own, "dob"),
+    "buyer.amountFinanced": readById("buyer", known.own, "amountFinanced"),
+    "buyer.metadata": readById("buyer", known.own, "metadata"),
+    "buyer.metadata of the seller": readById("buyer", known.sams, "metadata"),
+    "buyer.lead": readById("buyer", known.own, "lead"),
+    "buyer.leadSource": readById("buyer", known.own, "leadSource"),
+    "buyer.agent": readById("buyer", known.own, "agent"),
+    "buyer.agent of the seller": readById("buyer", known.sams, "agent"),
+    "buyer.user": readById("buyer", known.own, "user"),
+    "buyer.user.email": readById("buyer", known.own, "user.email"),
+    "buyer.assignee": readById("buyer", known.own, "assignee"),
+    "buyer.assignee.email": readById("buyer", known.own, "assignee.email"),
+    "buyer.assignee.phone": readById("buyer", known.own, "assignee.phone"),
     "buyer.events": async (person) => {
       const answer = await person.ask(`query ($id: ID!) { buyer(id: $id) { events(${filter}) { id } } }`, {
         id: known.own,
       });
       return { ...answer, data: { value: answer.data.buyer?.events ?? "hidden" } };
     },
-    "buyer.allowedTransitions": look("buyer", known.own, "allowedTransitions"),
-    "buyer.documents": look("buyer", known.own, "documents"),
-    "buyer.reservation": look("buyer", known.own, "reservation"),
+    "buyer.allowedTransitions": readById("buyer", known.own, "allowedTransitions"),
+    "buyer.documents": readById("buyer", known.own, "documents"),
+    "buyer.reservation": readById("buyer", known.own, "reservation"),
     "events of the purchase": ask(
       `query ($id: ID) { events(filter: { subjectId: $id, names: ["buyer.created", "buyer.updated", "buyer.invitation_accepted"] }) { id } }`,
       { id: known.own },
@@ -354,24 +354,24 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-// Reads come first: nothing that the mutations make may change what they count.
+// Reads come first, so that mutations do not change their counts.
 const isWrite = (row: { operation: string }) =>
   /^(create|update|delete|convert|invite|accept)/.test(row.operation);
 
-describe("who may do what with purchases", () => {
+describe("permissions for purchases", () => {
   const tries = (operation: string) => outcomes(people, operations[operation]!, codes);
 
   test.each(rows.filter((row) => !isWrite(row)))("$operation", async ({ operation, expected }) => {
     expect(await tries(operation)).toEqual(expected);
   });
 
-  test("the table leaves out no operation", () => {
+  test("the table contains every operation", () => {
     expect(Object.keys(operations).sort()).toEqual(rows.map((row) => row.operation).sort());
   });
 
-  describe("of what a buyer sees", () => {
+  describe("what a buyer sees", () => {
     let introspected: Promise<any> | undefined;
-    /** The fields of a record that have a value for somebody: objects and lists by what is in them. */
+    /** The fields of a record with a value, including those of nested objects and lists. */
     async function shown(person: Person, finder: string, id: string): Promise<string[]> {
       const { __schema: schema } = await (introspected ??= world.owen
         .get(`{ __schema { queryType { fields { name type { ...T } } } types { name kind fields { name args { name type { kind } } type { ...T } } } } }
@@ -407,7 +407,7 @@ describe("who may do what with purchases", () => {
         value.totalCount !== 0;
       const shownFields = Object.keys(record).filter((name) => isThere(record[name]));
       const connections = Object.keys(record).filter((name) => /Connection$/.test(name));
-      // A connection has what its list has.
+      // A connection is consistent with its list.
       for (const name of connections)
         expect([name, isThere(record[name])]).toEqual([
           name,
@@ -416,7 +416,7 @@ describe("who may do what with purchases", () => {
       return shownFields.filter((name) => !connections.includes(name)).sort();
     }
 
-    test("every record that a query by id gives: their own, and what the project shows", async () => {
+    test("queries by id find only the buyer's own records and what the project shows", async () => {
       const { __schema: schema } = await world.owen.get(
         `{ __schema { queryType { fields { name args { name type { kind ofType { name } } } type { name kind } } } } }`,
       );
@@ -446,11 +446,11 @@ describe("who may do what with purchases", () => {
       ids.set(person, "persons");
       const all = [...ids.keys()];
       const seen: Record<string, string[]> = {};
-      // Each finder looks into its own table, and so finds what is of it.
+      // Each finder is called with the ids of its own table.
       for (const finder of finders)
         for (let at = 0; at < all.length; at += 25) {
           const some = all.slice(at, at + 25);
-          // With the ids as variables all requests of a finder have one plan.
+          // The ids are variables, so that all requests of a finder share one plan.
           const answer = await bea.ask(
             `query (${some.map((_, i) => `$i${i}: ID!`).join(", ")}) {
               ${some.map((_, i) => `r${i}: ${finder}(id: $i${i}) { id }`).join(" ")} }`,
@@ -483,21 +483,21 @@ describe("who may do what with purchases", () => {
         floor_plans: [known.plan],
         integration_apps: apps.rows.map((row) => row.id),
         lots: [known.lot],
-        // The public project has made its organization public.
+        // The public project makes its organization public.
         organizations: [world.harbour.id],
         projects: [world.project.id, world.park.id].sort(),
         reservation_documents: [known.shown],
         reservations: [known.reservation],
-        // A project shows buyers what a public one shows to everybody.
+        // To buyers, a project shows what a public project shows to everybody.
         sales_offices: offices.rows.map((row) => row.id),
         unit_images: [known.image],
         units: [known.unit],
-        // Who it is assigned to, and who hosts the appointment.
+        // The assignee of the purchase and the host of the appointment.
         users: [bea.id, world.ada.id, world.max.id].sort(),
       });
     });
 
-    test("every list of the query: none but their own, and what is public", async () => {
+    test("root lists contain only the buyer's own records and public ones", async () => {
       const { __schema: schema } = await world.owen.get(
         `{ __schema { queryType { fields { name args { name type { kind } } type { kind name ofType { kind name ofType { kind name ofType { kind } } } } } } } }`,
       );
@@ -514,7 +514,7 @@ describe("who may do what with purchases", () => {
         const amount = isConnection ? list?.totalCount : list?.length;
         if (amount) found[field.name] = amount;
       }
-      // The events are of the account alone: signing up and in, the verified address.
+      // Only events of the account: signing up, signing in, the verified address.
       const { events, eventsConnection, ...others } = found;
       expect(eventsConnection).toBe(events);
       expect(
@@ -527,7 +527,7 @@ describe("who may do what with purchases", () => {
         offersConnection: 1,
         buyers: 1,
         buyersConnection: 1,
-        // What could be connected; to an organization, too, should they have one.
+        // Applications that can be connected, also by an organization if the viewer has one.
         organizationIntegrationApps: expect.any(Number),
         userIntegrationApps: expect.any(Number),
         publicProjects: 1,
@@ -775,10 +775,13 @@ describe("who may do what with purchases", () => {
           "version",
         ],
       ],
-    ] as [string, () => string, string[]][])("the fields of the own %s", async (finder, id, fields) => {
-      expect(await shown(bea, finder, id())).toEqual(fields);
-    });
-    test("the fields of the own purchase", async () => {
+    ] as [string, () => string, string[]][])(
+      "visible fields of the buyer's own %s",
+      async (finder, id, fields) => {
+        expect(await shown(bea, finder, id())).toEqual(fields);
+      },
+    );
+    test("visible fields of the buyer's own purchase", async () => {
       expect(await shown(bea, "buyer", known.own!)).toEqual([
         "acceptedOffer",
         "agent",
@@ -826,7 +829,7 @@ describe("who may do what with purchases", () => {
         "version",
       ]);
     });
-    test("the fields of the own unit", async () => {
+    test("visible fields of the buyer's own unit", async () => {
       expect(await shown(bea, "unit", known.unit!)).toEqual([
         "buyer",
         "constructionStatus",
@@ -859,7 +862,7 @@ describe("who may do what with purchases", () => {
         "version",
       ]);
     });
-    test("the fields of the project", async () => {
+    test("visible fields of the project", async () => {
       expect(await shown(bea, "project", world.project.id)).toEqual([
         "address",
         "allowMultipleOffers",
@@ -896,7 +899,7 @@ describe("who may do what with purchases", () => {
         "visibility",
       ]);
     });
-    test("the fields of who serves them", async () => {
+    test("visible fields of the people who serve the buyer", async () => {
       expect(await shown(bea, "user", world.ada.id!)).toEqual([
         "firstName",
         "fullName",

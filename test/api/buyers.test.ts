@@ -74,7 +74,7 @@ const FIELDS = `id version status fullName firstName lastName legalName email ph
 const CREATE = `mutation ($input: CreateBuyerInput!) { createBuyer(input: $input) { ${FIELDS} } }`;
 const UPDATE = `mutation ($input: UpdateBuyerInput!) { updateBuyer(input: $input) { ${FIELDS} } }`;
 
-const look = async (id: string, person = owen) =>
+const read = async (id: string, person = owen) =>
   (await person.get(`query ($id: ID!) { buyer(id: $id) { ${FIELDS} } }`, { id })).buyer;
 const update = async (id: string, input: Record<string, unknown>, person = owen) =>
   (await person.get(UPDATE, { input: { id, ...input } })).updateBuyer;
@@ -85,7 +85,7 @@ const refused = (field: "createBuyer" | "updateBuyer", input: Record<string, unk
 const today = (timeZone = "UTC") => new Intl.DateTimeFormat("en-CA", { timeZone }).format();
 
 describe("a new purchase", () => {
-  test("has what was given, begins as a draft and has its unit", async () => {
+  test("has the given values, is a draft, and claims its unit", async () => {
     const unitId = await unit();
     const { createBuyer: buyer } = await owen.get(CREATE, {
       input: {
@@ -135,7 +135,7 @@ describe("a new purchase", () => {
         id: leadId,
       },
     );
-    const buyer = await look(await buy({ leadId, lastName: "Bea" }));
+    const buyer = await read(await buy({ leadId, lastName: "Bea" }));
     expect(buyer).toMatchObject({
       firstName: null,
       lastName: "Bea",
@@ -143,7 +143,7 @@ describe("a new purchase", () => {
       phone: "+31201234567",
     });
     const other = await lead({ name: "Bea van Buren" });
-    expect(await look(await buy({ leadId: other }))).toMatchObject({
+    expect(await read(await buy({ leadId: other }))).toMatchObject({
       firstName: "Bea",
       lastName: "van Buren",
       lead: { id: other, status: "NEW" },
@@ -152,12 +152,12 @@ describe("a new purchase", () => {
     expect(buyer.lead).toEqual({ id: leadId, status: "NEW", buyer: { id: buyer.id } });
   });
 
-  test("of a lot has the lot; of nothing yet, nothing; and has a name all the same", async () => {
+  test("claims the lot, or nothing without a home, and always has a name", async () => {
     const lotId = await lot();
-    const buyer = await look(await buy({ lotId }));
+    const buyer = await read(await buy({ lotId }));
     expect(buyer).toMatchObject({ fullName: "Unnamed buyer", unit: null, ppsf: null });
     expect(buyer.lot).toEqual({ id: lotId, status: "PENDING", price: "90000.00", buyer: { id: buyer.id } });
-    expect(await look(await buy({ company: "Buren Ltd" }))).toMatchObject({
+    expect(await read(await buy({ company: "Buren Ltd" }))).toMatchObject({
       fullName: "Buren Ltd",
       unit: null,
       lot: null,
@@ -167,7 +167,7 @@ describe("a new purchase", () => {
   test.each(statuses.filter((status) => status !== "CANCELLED"))(
     "can be entered as %s, with its dates and its home",
     async (status) => {
-      const buyer = await look(await buy({ unitId: await unit(), status, purchaseDate: "2026-03-04" }));
+      const buyer = await read(await buy({ unitId: await unit(), status, purchaseDate: "2026-03-04" }));
       const signed = statuses.indexOf(status) >= 2;
       expect(buyer).toMatchObject({
         status,
@@ -193,14 +193,14 @@ describe("a new purchase", () => {
     expect(await refused("createBuyer", { projectId: project, ...input })).toMatchObject(expected);
   });
 
-  test("signed in the future, closes then too, not before", async () => {
-    expect(await look(await buy({ status: "CLOSED", purchaseDate: "2200-01-01" }))).toMatchObject({
+  test("that is signed in the future also closes on that date", async () => {
+    expect(await read(await buy({ status: "CLOSED", purchaseDate: "2200-01-01" }))).toMatchObject({
       purchaseDate: "2200-01-01",
       closingDate: "2200-01-01",
     });
   });
 
-  test("is of this project through and through", async () => {
+  test("refers only to records of this project", async () => {
     const { id: elsewhere } = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Elsewhere",
@@ -257,7 +257,7 @@ describe("a new purchase", () => {
     });
   });
 
-  test("of a lead that is a buyer already names that purchase", async () => {
+  test("of a lead that is already a buyer is refused with that purchase", async () => {
     const leadId = await lead();
     const first = await buy({ leadId });
     expect(await refused("createBuyer", { projectId: project, price: 1, leadId })).toMatchObject({
@@ -267,7 +267,7 @@ describe("a new purchase", () => {
     });
   });
 
-  test("of two at once on one unit, one gets it", async () => {
+  test("when two are created concurrently for one unit, one succeeds", async () => {
     const unitId = await unit();
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => owen.ask(CREATE, { input: { projectId: project, price: 1, unitId } })),
@@ -284,7 +284,7 @@ describe("a new purchase", () => {
   });
 });
 
-describe("the way of a purchase", () => {
+describe("states of a purchase", () => {
   const pairs = statuses
     .slice(0, -1)
     .flatMap((from) => statuses.map((to) => [from, to] as const))
@@ -294,7 +294,7 @@ describe("the way of a purchase", () => {
       ? from !== "CLOSED"
       : statuses.findIndex((status) => status === to) === statuses.findIndex((status) => status === from) + 1;
   const listedFrom = async (id: string): Promise<string[]> =>
-    (await look(id)).allowedTransitions.map((transition: { to: string }) => transition.to);
+    (await read(id)).allowedTransitions.map((transition: { to: string }) => transition.to);
 
   test.each(pairs.filter(isListed))("%s → %s", async (from, to) => {
     const id = await buy({ status: from });
@@ -315,7 +315,7 @@ describe("the way of a purchase", () => {
     });
   });
 
-  test("nothing leads out of CANCELLED", async () => {
+  test("CANCELLED is final", async () => {
     const id = await buy();
     await step(id, "CANCELLED");
     for (const to of statuses.slice(0, -1))
@@ -325,7 +325,7 @@ describe("the way of a purchase", () => {
       });
   });
 
-  test("every step has its date, its event and its place on the unit", async () => {
+  test("every transition sets its date and the status of the unit, and writes an event", async () => {
     const unitId = await unit();
     const id = await buy({ unitId });
     expect(await step(id, "OUT_FOR_SIGNATURE")).toMatchObject({
@@ -333,18 +333,18 @@ describe("the way of a purchase", () => {
       unit: { status: "PENDING" },
     });
     expect(await step(id, "IN_REVIEW")).toMatchObject({ purchaseDate: today(), rescissionEndsAt: null });
-    expect((await look(id)).unit).toMatchObject({
+    expect((await read(id)).unit).toMatchObject({
       status: "SOLD",
       soldPrice: "390000.00",
       price: "400000.00",
     });
     await update(id, { price: 385_000 });
-    expect((await look(id)).unit).toMatchObject({ soldPrice: "385000.00" });
+    expect((await read(id)).unit).toMatchObject({ soldPrice: "385000.00" });
     await step(id, "CONDITIONAL");
     expect(await step(id, "FIRM")).toMatchObject({ purchaseFirmDate: today() });
     await step(id, "CLEAR_TO_CLOSE");
     expect(await step(id, "CLOSED")).toMatchObject({ closingDate: today(), allowedTransitions: [] });
-    expect((await look(id)).unit).toMatchObject({ status: "CLOSED", closedAt: expect.any(String) });
+    expect((await read(id)).unit).toMatchObject({ status: "CLOSED", closedAt: expect.any(String) });
     const { rows } = await world.owner.query(
       `select name, changes -> 'status' as status from app_public.events where subject_id = $1 and changes ? 'status' order by id`,
       [id],
@@ -356,7 +356,7 @@ describe("the way of a purchase", () => {
     );
   });
 
-  test("a unit is sold when the purchase is firm, where the project says so", async () => {
+  test("a unit is sold when the purchase is firm, if the project is configured so", async () => {
     const { id: projectId } = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Firm Fields",
@@ -370,7 +370,7 @@ describe("the way of a purchase", () => {
       ["CLEAR_TO_CLOSE", "SOLD"],
     ]) {
       await step(id, status!);
-      expect((await look(id)).unit.status).toBe(expected);
+      expect((await read(id)).unit.status).toBe(expected);
     }
   });
 
@@ -386,8 +386,8 @@ describe("the way of a purchase", () => {
   });
 });
 
-describe("a purchase that is cancelled", () => {
-  test("needs a reason of the project that applies to purchases", async () => {
+describe("cancelling a purchase", () => {
+  test("requires a reason of the project that applies to purchases", async () => {
     const id = await buy();
     expect(await refused("updateBuyer", { id, status: "CANCELLED" })).toMatchObject({
       code: "BAD_USER_INPUT",
@@ -410,7 +410,7 @@ describe("a purchase that is cancelled", () => {
   });
 
   test.each(["DRAFT", "IN_REVIEW", "CLEAR_TO_CLOSE"])(
-    "from %s gives its home back at the price it was listed at",
+    "from %s releases the home at its former list price",
     async (status) => {
       const unitId = await unit();
       const id = await buy({ unitId, status });
@@ -429,7 +429,7 @@ describe("a purchase that is cancelled", () => {
         falloutReason: { id: reason },
         allowedTransitions: [],
       });
-      expect((await look(id)).unit).toEqual({
+      expect((await read(id)).unit).toEqual({
         id: unitId,
         status: "AVAILABLE",
         price: "400000.00",
@@ -438,9 +438,9 @@ describe("a purchase that is cancelled", () => {
         closedAt: null,
         buyer: null,
       });
-      // And somebody else can have it.
+      // Another purchase can claim it.
       const next = await buy({ unitId });
-      expect((await look(next)).unit).toMatchObject({ status: "PENDING", buyer: { id: next } });
+      expect((await read(next)).unit).toMatchObject({ status: "PENDING", buyer: { id: next } });
     },
   );
 
@@ -448,7 +448,7 @@ describe("a purchase that is cancelled", () => {
     const id = await buy({ unitId: await unit() });
     const cancel = () => world.owner.query("select app_private.cancel_purchase($1, 'Refunded.')", [id]);
     await cancel();
-    const buyer = await look(id);
+    const buyer = await read(id);
     expect(buyer).toMatchObject({
       status: "CANCELLED",
       cancellationReason: "Refunded.",
@@ -457,13 +457,13 @@ describe("a purchase that is cancelled", () => {
     });
     const next = await buy({ unitId: buyer.unit.id });
     await cancel();
-    expect((await look(next)).unit).toMatchObject({ status: "PENDING", buyer: { id: next } });
-    expect((await look(id)).version).toBe(buyer.version);
+    expect((await read(next)).unit).toMatchObject({ status: "PENDING", buyer: { id: next } });
+    expect((await read(id)).version).toBe(buyer.version);
   });
 });
 
 describe("the rescission period", () => {
-  /** A project with so many rescission days in a time zone. */
+  /** A project with this number of rescission days, in the time zone. */
   const place = async (timeZone: string, rescissionDays: number) =>
     (
       await createProject(owen, {
@@ -475,8 +475,8 @@ describe("the rescission period", () => {
     ).id;
 
   test.each([
-    ["America/Toronto", 10, "2026-03-01", "2026-03-12T04:00:00Z"], // summer time began in between
-    ["America/Toronto", 10, "2026-10-25", "2026-11-05T05:00:00Z"], // and ended
+    ["America/Toronto", 10, "2026-03-01", "2026-03-12T04:00:00Z"], // the clocks go forward in between
+    ["America/Toronto", 10, "2026-10-25", "2026-11-05T05:00:00Z"], // the clocks go back in between
     ["Europe/Berlin", 1, "2026-03-28", "2026-03-29T22:00:00Z"],
     ["Asia/Tokyo", 8, "2026-06-01", "2026-06-09T15:00:00Z"],
     ["America/Santiago", 1, "2026-09-04", "2026-09-06T04:00:00Z"], // that midnight does not exist
@@ -488,10 +488,10 @@ describe("the rescission period", () => {
     expect(new Date(buyer.rescissionEndsAt)).toEqual(new Date(end));
   });
 
-  test("begins with the day of signing where the project is", async () => {
+  test("begins with the day of signing in the time zone of the project", async () => {
     for (const timeZone of ["Pacific/Kiritimati", "Pacific/Pago_Pago"]) {
       const projectId = await place(timeZone, 5);
-      const buyer = await look(await buy({ projectId, status: "IN_REVIEW" }));
+      const buyer = await read(await buy({ projectId, status: "IN_REVIEW" }));
       expect(buyer.purchaseDate).toBe(today(timeZone));
       const local = new Intl.DateTimeFormat("en-CA", {
         timeZone,
@@ -522,7 +522,7 @@ describe("the rescission period", () => {
         financingContingency,
       });
       await passTime(world.owner, "2 days");
-      expect(await look(id)).toMatchObject({ status: "IN_REVIEW" });
+      expect(await read(id)).toMatchObject({ status: "IN_REVIEW" });
       await passTime(world.owner, "25 hours");
       const { buyers } = await owen.get(
         `query ($filter: BuyersFilter) { buyers(filter: $filter) { id status purchaseFirmDate rescissionEndsAt } }`,
@@ -536,7 +536,7 @@ describe("the rescission period", () => {
             )
           : null,
       );
-      expect((await look(id)).unit.status).toBe("SOLD");
+      expect((await read(id)).unit.status).toBe("SOLD");
       const { rows } = await world.owner.query(
         "select actor_type, changes -> 'status' as status from app_public.events where subject_id = $1 and name = 'buyer.status_changed'",
         [id],
@@ -552,21 +552,21 @@ describe("the rescission period", () => {
       id: projectId,
     });
     await passTime(world.owner, "4 days");
-    expect(await look(id)).toMatchObject({ status: "FIRM", unit: { status: "SOLD" } });
+    expect(await read(id)).toMatchObject({ status: "FIRM", unit: { status: "SOLD" } });
   });
 
-  test("ends for a purchase that was cancelled or waived", async () => {
+  test("has no effect on a purchase that was cancelled or whose period was waived", async () => {
     const projectId = await place("UTC", 2);
     const cancelled = await buy({ projectId, status: "IN_REVIEW" });
     const waived = await buy({ projectId, status: "IN_REVIEW" });
     await update(cancelled, { status: "CANCELLED", falloutReasonId: await reasonOf(projectId) });
     await step(waived, "CONDITIONAL");
     await passTime(world.owner, "5 days");
-    expect((await look(cancelled)).status).toBe("CANCELLED");
-    expect((await look(waived)).status).toBe("CONDITIONAL");
+    expect((await read(cancelled)).status).toBe("CANCELLED");
+    expect((await read(waived)).status).toBe("CONDITIONAL");
   });
 
-  test("follows the day of signing while it runs", async () => {
+  test("is computed again while it runs if the day of signing changes", async () => {
     const projectId = await place("UTC", 10);
     const id = await buy({ projectId, status: "IN_REVIEW", purchaseDate: "2090-01-01" });
     const buyer = await update(id, { purchaseDate: "2090-02-01" });
@@ -578,8 +578,8 @@ describe("the rescission period", () => {
   });
 });
 
-describe("a change", () => {
-  test("reaches every member, and null clears", async () => {
+describe("an update", () => {
+  test("changes every field, and null clears", async () => {
     const id = await buy({ unitId: await unit() });
     const given = {
       firstName: "Ben",
@@ -648,7 +648,7 @@ describe("a change", () => {
     expect(await refused("updateBuyer", { id, dob: "2999-01-01" })).toMatchObject({ field: "dob" });
   });
 
-  test("of the assignee reaches the lead, and the other way round", async () => {
+  test("of the assignee is applied to the lead, and vice versa", async () => {
     const leadId = await lead();
     const id = await buy({ leadId });
     await update(id, { assigneeId: world.max.id });
@@ -659,7 +659,7 @@ describe("a change", () => {
     await owen.get(`mutation ($id: ID!) { updateLead(input: { id: $id, assigneeId: null }) { id } }`, {
       id: leadId,
     });
-    expect((await look(id)).assignee).toBeNull();
+    expect((await read(id)).assignee).toBeNull();
   });
 
   test("in an archived project is refused", async () => {
@@ -672,7 +672,7 @@ describe("a change", () => {
     expect(await refused("createBuyer", { projectId, price: 1 })).toMatchObject({ code: "PROJECT_ARCHIVED" });
   });
 
-  test("the date of birth is in no event", async () => {
+  test("the date of birth is not in any event", async () => {
     const id = await buy();
     await update(id, { dob: "1980-02-29" });
     const { rows } = await world.owner.query(
@@ -680,17 +680,17 @@ describe("a change", () => {
       [id],
     );
     expect(rows).toEqual([]);
-    expect((await look(id, world.max)).dob).toBeNull();
-    expect((await look(id)).dob).toBe("1980-02-29");
+    expect((await read(id, world.max)).dob).toBeNull();
+    expect((await read(id)).dob).toBe("1980-02-29");
   });
 });
 
-test("a draft is deleted and gives its home back; anything else is not", async () => {
+test("only drafts can be deleted, which releases their home", async () => {
   const unitId = await unit();
   const id = await buy({ unitId });
   const DELETE = `mutation ($id: ID!) { deleteBuyer(input: { id: $id }) { deleted } }`;
   await owen.get(DELETE, { id });
-  expect(await look(id)).toBeNull();
+  expect(await read(id)).toBeNull();
   expect(
     (await owen.get(`query ($id: ID!) { unit(id: $id) { status buyer { id } } }`, { id: unitId })).unit,
   ).toEqual({
@@ -728,7 +728,7 @@ describe("lists", () => {
     return found.map((id: string) => ids.indexOf(id));
   };
 
-  test("are most recent first, and filter by every member", async () => {
+  test("are most recent first, and filter by every field", async () => {
     expect(await list({})).toEqual([2, 1, 0]);
     expect(await list({ status: ["FIRM", "CLOSED"] })).toEqual([1]);
     expect(await list({ status: [] })).toEqual([]);
@@ -745,7 +745,7 @@ describe("lists", () => {
     expect(await list({}, world.olga)).toEqual([]);
   });
 
-  test("with aggregates; and the list of the project", async () => {
+  test("have aggregates, and the project has its own list", async () => {
     const { buyersConnection: page, project: of } = await owen.get(
       `query ($id: ID!, $filter: BuyersFilter) {
         buyersConnection(filter: $filter) { aggregates { sum { price } } groupedAggregates(groupBy: [STATUS]) { keys distinctCount { id } } }
@@ -757,7 +757,7 @@ describe("lists", () => {
     expect(of.buyers.map((b: { id: string }) => b.id)).toEqual([ids[2], ids[1]]);
   });
 
-  test("cost as many statements with one purchase as with fifty", async () => {
+  test("take the same number of statements for fifty purchases as for one", async () => {
     const { id: projectId } = await createProject(owen, { organizationId: world.harbour.id, title: "Many" });
     const QUERY = `query ($filter: BuyersFilter) { buyers(filter: $filter, first: 50) { ${FIELDS} project { title }
       unit { title floorPlan { title } buyer { fullName } } lead { name buyer { id } assignee { fullName } } user { fullName } leadSource { name }
@@ -765,7 +765,7 @@ describe("lists", () => {
     const count = async () =>
       (await world.statements(() => owen.get(QUERY, { filter: { projectIds: [projectId] } }))).count;
     await buy({ projectId, unitId: await unit({ projectId }), leadId: await lead({ projectId }) });
-    // The first query after a change of what the viewer may is sent again.
+    // The first query after a change of permissions is sent twice.
     await count();
     const one = await count();
     for (let i = 0; i < 49; i += 1)
@@ -779,12 +779,12 @@ test("a purchase loses its assignee when they leave the organization", async () 
   const leaver = await world.signUp("Lee Leaver");
   await join(world, world.harbour.id, leaver, "MEMBER");
   const id = await buy({ assigneeId: leaver.id });
-  expect((await look(id)).assignee.id).toBe(leaver.id);
+  expect((await read(id)).assignee.id).toBe(leaver.id);
   await owen.get(
     `mutation ($input: RemoveOrganizationMemberInput!) { removeOrganizationMember(input: $input) { reassignedLeads } }`,
     { input: { organizationId: world.harbour.id, userId: leaver.id } },
   );
-  expect((await look(id)).assignee).toBeNull();
+  expect((await read(id)).assignee).toBeNull();
 });
 
 test("a lease permit belongs to a purchase of its project", async () => {

@@ -37,7 +37,7 @@ const untouchedBy = async <T>(work: () => Promise<T>): Promise<T> => {
 const refuse = (input: Record<string, unknown>, person = bea) =>
   untouchedBy(() => person.refused(mutationOf("updateBuyer"), { input: { id: purchase, ...input } }));
 
-test("a buyer corrects how they are reached, and the team reads what was before", async () => {
+test("a buyer corrects contact details, and the team can read the former values", async () => {
   const corrected = await correct({
     phone: "416 555 0123",
     preferredLanguage: "fr",
@@ -80,7 +80,7 @@ test("a buyer cannot change other fields, or records of others", async () => {
   ])
     expect([input, (await refuse(input)).code]).toEqual([input, "FORBIDDEN"]);
   expect(await refuse({ legalName: "Somebody Else" })).toMatchObject({ field: "legalName" });
-  // Mails about the purchase go to an address that is proven to be theirs.
+  // Mails about the purchase are sent to a confirmed address of the buyer.
   for (const email of ["stranger@example.com", world.owen.email, null])
     expect(await refuse({ email })).toMatchObject({ code: "BAD_USER_INPUT", field: "email" });
   const reader = await programOf(world, bea, { scopes: ["project.read"] });
@@ -92,7 +92,7 @@ test("a buyer cannot change other fields, or records of others", async () => {
     [world.anonymous, "UNAUTHENTICATED"],
   ] as const)
     expect([code, (await refuse({ phone: "416 555 0100" }, person)).code]).toEqual([code, code]);
-  // A member of the team who buys keeps the rights of the team.
+  // A member of the team who is a buyer keeps the permissions of the team.
   expect(await correct({ phone: "416 555 0111" }, world.max)).toMatchObject({ phone: "+14165550111" });
   const { person: cara, purchase: gone } = await signUpBuyer(world, "Cara Cancelled");
   const { falloutReasons } = (
@@ -137,7 +137,7 @@ const download = (url: string) =>
     ).on("error", reject),
   );
 
-test("what proves who a buyer is, is for them and who has the permission; the rest of the team reads that it is there", async () => {
+test("identity documents are visible to the buyer and with buyer.pii; others of the team only see that they exist", async () => {
   const identity = await send(bea, { title: "Passport" });
   expect(identity.errors).toBeUndefined();
   const document = identity.data.uploadBuyerDocument;
@@ -164,7 +164,7 @@ test("what proves who a buyer is, is for them and who has the permission; the re
       disposition: expect.stringContaining("attachment"),
     });
   }
-  // Whoever works on the purchase without buyer.pii.
+  // A member who works on the purchase without buyer.pii.
   expect((await world.max.get(listing, { id: purchase })).buyer).toEqual({
     documentsOnFile: ["IDENTITY", "PROOF_OF_FUNDS"],
     privateDocuments: [],
@@ -177,13 +177,13 @@ test("what proves who a buyer is, is for them and who has the permission; the re
   expect((await world.anonymous.refused(single, { id: document.id })).code).toBe("UNAUTHENTICATED");
   for (const person of [ben, world.olga, world.sam])
     expect((await person.get(listing, { id: purchase })).buyer).toBeNull();
-  // Nor by the events, their webhooks' data, or the search.
+  // Events, webhooks and the search do not contain it either.
   const events = `query ($filter: EventsFilter) { events(filter: $filter) { subjectId } }`;
   const filter = { names: ["buyer_document.*"] };
   expect((await owen.get(events, { filter })).events).toHaveLength(2);
   for (const person of [withoutPii, bea]) expect((await person.get(events, { filter })).events).toEqual([]);
 
-  // Who may not, is refused before a byte is stored.
+  // Without permission, the upload is refused before a byte is stored.
   for (const [person, code] of [
     [world.max, "FORBIDDEN"],
     [withoutPii, "FORBIDDEN"],
@@ -221,7 +221,7 @@ test("what proves who a buyer is, is for them and who has the permission; the re
   ]);
 });
 
-test("a seller of another organization, to whom a purchase is assigned, reads that there is something, not what", async () => {
+test("the assigned seller of another organization sees that documents exist, not which", async () => {
   const lead = await createLead(world.sam, { projectId: world.project.id, name: "Sasha" });
   const unitId = await createIn(owen)("createUnit", {
     projectId: world.project.id,
@@ -237,12 +237,12 @@ test("a seller of another organization, to whom a purchase is assigned, reads th
     privateDocuments: [],
   });
   expect(codeOf(await untouchedBy(() => send(world.sam, { buyerId: theirs })))).toBe("FORBIDDEN");
-  // Of a purchase without an account, the team alone; of a cancelled one, nobody adds anything.
+  // Only the team uploads for a purchase without an account; nobody uploads for a cancelled one.
   const entered = await createBuyer(owen, world.project);
   expect(codeOf(await untouchedBy(() => send(bea, { buyerId: entered })))).toBe("NOT_FOUND");
 });
 
-test("a buyer uploads so much a day and keeps so much, and leaves the quota to the organization; the team is not limited", async () => {
+test("a buyer has a daily upload limit and a total limit, without using the organization's quota; the team is not limited", async () => {
   const { person: dan, purchase: dans } = await signUpBuyer(world, "Dan Documents");
   const sendFor = (person: Person) => send(person, { buyerId: dans });
   expect(codeOf(await sendFor(dan))).toBeUndefined();
@@ -253,7 +253,7 @@ test("a buyer uploads so much a day and keeps so much, and leaves the quota to t
   } finally {
     await world.owner.query("delete from app_private.limit_changes where name = 'buyer.document'");
   }
-  // As many as may be kept, of which deleted ones are none.
+  // The maximum number of documents; deleted ones do not count.
   await world.owner.query(
     `insert into app_public.buyer_documents
        select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'deleted_at',

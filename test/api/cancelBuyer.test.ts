@@ -28,15 +28,15 @@ const refused = (input: Record<string, unknown>, person = owen) =>
   expectUnchanged(world, () => person.refused(CANCEL, { input: { falloutReasonId: reason, ...input } }));
 const run = (field: string, input: Record<string, unknown>, fields = "{ id }", person = owen) =>
   person.get(mutationOf(field, fields), { input }).then((data) => data[field]);
-/** What is told, by the kind of record: [kind, status before, status after, amount]. */
-const told = (effects: any[]) =>
+/** Effects by kind of record: [kind, status before, status after, amount]. */
+const byKind = (effects: any[]) =>
   Object.fromEntries(
     effects.map((e) => [
       `${e.recordType} ${e.kind}${e.recordType === "deposit" ? ` ${e.title}` : ""}`,
       [e.statusBefore, e.statusAfter, e.amount],
     ]),
   );
-/** How much the sandbox has given back, in cents, and in how many refunds. */
+/** The total of refunds by the sandbox, in cents, and their number. */
 const givenBack = async () =>
   (
     await world.owner.query(
@@ -64,7 +64,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** A purchase from a reservation, with everything that hangs on one; 300 paid by card, 500 and 200 by wire. */
+/** A purchase from a reservation, with all related records; 300 paid by card, 500 and 200 by wire. */
 async function purchase() {
   const email = `laura.${++serial}@example.com`;
   const unitId = await create("createUnit", {
@@ -119,7 +119,7 @@ async function purchase() {
     personalization, task, appointment }; // prettier-ignore
 }
 
-test("dryRun tells what cancelling does, and cancelling does that; cards get their money once", async () => {
+test("dryRun reports the effects of cancelling, and cancelling has these; cards are refunded once", async () => {
   const made = await purchase();
   const input = {
     id: made.id,
@@ -152,7 +152,7 @@ test("dryRun tells what cancelling does, and cancelling does that; cards get the
     currency: "CAD",
     buyer: { id: made.id, cancellationReason: null },
   });
-  expect(told(plan.effects)).toEqual({
+  expect(byKind(plan.effects)).toEqual({
     "buyer CHANGED": ["FIRM", "CANCELLED", null],
     "unit CHANGED": ["SOLD", "AVAILABLE", null],
     "lead CHANGED": ["CONVERTED", "CONTACTED", null],
@@ -192,7 +192,8 @@ test("dryRun tells what cancelling does, and cancelling does that; cards get the
   });
   expect(await givenBack()).toEqual(before); // not within the request
   await world.settle();
-  // Whoever buys is told once, in their language, what goes back and what does not; not why.
+  // The buyer is notified once, in their language, of what is refunded and what is not, but not of the
+  // reason.
   const mails = (await world.mails()).filter(({ subject }) => /cancelled|storniert/.test(subject!));
   const texts = Object.fromEntries(
     mails.map(({ to, text }) => [to![0]!.address, text!.replace(/[\u00a0\u202f]/g, " ")]),
@@ -238,7 +239,7 @@ test("dryRun tells what cancelling does, and cancelling does that; cards get the
     [made.id],
   );
   expect(rules).toEqual([{ line: expect.stringMatching(/^Purchase.*cancelled$/) }]);
-  // What is due to go back is found, and done when it is written down.
+  // Amounts to be refunded outside of the service are listed until the refund is recorded.
   const toReturn = async () =>
     (
       await owen.get(
@@ -257,7 +258,7 @@ test("dryRun tells what cancelling does, and cancelling does that; cards get the
   });
 });
 
-test("returns everything except for the cancellation fee, which may be waived; unselected records are unchanged", async () => {
+test("refunds everything except for the cancellation fee, which may be waived; unselected records are unchanged", async () => {
   await run("updateProject", { id: world.project.id, cancellationFee: 120 });
   const all = { refundCharges: true, returnDeposits: true };
   const made = await purchase();
@@ -289,13 +290,13 @@ test("returns everything except for the cancellation fee, which may be waived; u
     cancelAppointments: false,
     refundReservation: false,
   });
-  expect(told(bare.effects)).toMatchObject({
+  expect(byKind(bare.effects)).toMatchObject({
     "agreement KEPT": expect.anything(),
     "personalization KEPT": ["DRAFT", "DRAFT", null],
     "task KEPT": ["OPEN", "OPEN", null],
     "appointment KEPT": ["SCHEDULED", "SCHEDULED", null],
     "reservation KEPT": ["CONVERTED", "CONVERTED", null],
-    // What was due by the reservation is due no more, though the reservation stays as it is.
+    // Unpaid deposits of the reservation are cancelled, although the reservation is unchanged.
     "deposit CHANGED reserved": ["SCHEDULED", "CANCELLED", null],
     "deposit KEPT wire": ["PAID", "PAID", "500.00"],
     "charge KEPT": ["SUCCEEDED", "SUCCEEDED", "300.00"],
@@ -322,7 +323,7 @@ test("a refund whose job died is executed once, by the next reconciliation", asy
   expect(await givenBack()).toEqual({ cents: before.cents + 30_000, refunds: before.refunds + 1 });
 });
 
-test("what cannot be is refused, and nothing is changed by it", async () => {
+test("invalid cancellations are refused and change nothing", async () => {
   const made = await purchase();
   const other = await purchase();
   for (const [input, refusal] of [
@@ -377,7 +378,7 @@ test("what cannot be is refused, and nothing is changed by it", async () => {
   });
 });
 
-test("who may: the team of the deal; money takes finance.write", async () => {
+test("the team of the deal can cancel; refunds require finance.write", async () => {
   const made = await purchase();
   const { id } = made;
   expect(await refused({ id }, world.anonymous)).toMatchObject({ code: "UNAUTHENTICATED" });
@@ -394,7 +395,7 @@ test("who may: the team of the deal; money takes finance.write", async () => {
   expect(await refused({ id }, await programOf(world, owen, { readOnly: true }))).toMatchObject({
     code: "FORBIDDEN",
   });
-  // An agency sells its own leads: it cancels what it sold, and is told nothing of charges.
+  // An agency cancels a purchase of its own lead; the effects contain no charges.
   const park = await createProject(owen, { organizationId: world.harbour.id, title: "Park" });
   await affiliate(world, park, world.summit, "AGENCY");
   const parkReason = await create("createFalloutReason", {
@@ -422,11 +423,11 @@ test("who may: the team of the deal; money takes finance.write", async () => {
   expect((await cancel({ ...input, dryRun: true }, world.olga)).effects.length).toBeGreaterThan(2);
   await run("updateProject", { id: park.id, status: "ARCHIVED" });
   expect(await refused(input)).toMatchObject({ code: "PROJECT_ARCHIVED" });
-  // A member of the team, without moving money, is not told of charges either.
+  // For a member of the team without finance.write, the effects contain no charges either.
   const answer = await cancel({ id }, world.max);
   expect(answer.buyer.status).toBe("CANCELLED");
   expect(answer.effects.filter((e: any) => e.recordType === "charge")).toEqual([]);
-  // The buyer still sees that it was cancelled, not why.
+  // The buyer still sees that the purchase was cancelled, but not the reason.
   const { buyer } = await laura.get(`query ($id: ID!) { buyer(id: $id) { status cancellationReason } }`, {
     id,
   });
@@ -454,7 +455,7 @@ test("notifies buyers of every cancellation, unless they were never invited", as
     ["signed@example.com", "Votre achat à Harbour View a été annulé"],
   ]);
   expect(mails.map(({ text }) => text).join("\n")).toMatch(/Vous n'aviez rien payé/);
-  // The job that runs again, as after the death of its process, finds all of them told.
+  // If the job is executed again, as after a crash, it notifies nobody twice.
   await world.owner.query(
     "select app_private.add_job('buyer__cancelled', jsonb_build_object('id', $1::uuid, 'charge_ids', '[]'::jsonb, 'deposit_ids', '[]'::jsonb))",
     [refunded],

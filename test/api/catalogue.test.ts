@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { affiliate, startWorld, type World } from "../harness/world.ts";
 
-// What a project sells beside its homes: specifications, open houses, promotions, testimonials, collections, its sales
-// office, lease permits and deposit schedule. Who may do what is in inventoryMatrix.test.ts.
+// Records of a project other than its homes: specifications, open houses, promotions, testimonials,
+// collections, the sales office, lease permits and the deposit schedule. Permissions:
+// inventoryMatrix.test.ts.
 
 let world: World;
 let project: string;
@@ -42,7 +43,7 @@ const remove = (type: string, id: string) =>
 const ofProject = async (fields: string, person = world.owen) =>
   (await person.get(`query ($id: ID!) { project(id: $id) { ${fields} } }`, { id: project })).project;
 
-test("specifications: categories, elements and options in their order", async () => {
+test("specifications: categories, elements and options are ordered", async () => {
   const bath = await create("SpecCategory", { projectId: project, title: "Bath", sequence: 2 }, "sequence");
   const kitchen = await create(
     "SpecCategory",
@@ -145,7 +146,7 @@ test("specifications: categories, elements and options in their order", async ()
   expect(await ofProject("specCategories { id }")).toEqual({ specCategories: [] });
 });
 
-test("the clock says whether an open house is on; people call it off", async () => {
+test("the status of an open house follows the clock; it can be cancelled", async () => {
   const make = (from: number, to: number, more = {}) =>
     create(
       "OpenHouse",
@@ -169,7 +170,7 @@ test("the clock says whether an open house is on; people call it off", async () 
   expect(await ofProject("openHouses { id }")).toEqual({
     openHouses: [{ id: coming.id }, { id: now.id }, { id: over.id }],
   });
-  // The clock moves by moving the times.
+  // Moving the times has the effect of moving the clock.
   expect(
     await update("OpenHouse", { id: over.id, startsAt: hours(5), endsAt: hours(6) }, "status"),
   ).toMatchObject({
@@ -204,7 +205,7 @@ test.each([
   [{ timeZone: "Mars/Olympus" }, "timeZone"],
   [{ capacity: 0 }, "capacity"],
   [{ videoUrl: "javascript:alert(1)" }, "videoUrl"],
-])("an open house that cannot be: %j", async (bad: Record<string, unknown>, field) => {
+])("an invalid open house is refused: %j", async (bad: Record<string, unknown>, field) => {
   const answer = await refused("create", "OpenHouse", {
     projectId: project,
     startsAt: hours(2),
@@ -224,7 +225,7 @@ const promote = (more: Record<string, unknown>) =>
     promotion,
   );
 
-test("a promotion runs as its team, the clock and its uses say", async () => {
+test("the status of a promotion follows the team, the clock and its uses", async () => {
   const running = await promote({ amount: "5000", code: "spring-25", endsAt: hours(1), usageLimit: 2 });
   expect(running).toMatchObject({
     status: "ACTIVE",
@@ -246,7 +247,7 @@ test("a promotion runs as its team, the clock and its uses say", async () => {
   const step = (status: string) => update("Promotion", { id: running.id, status }, "status");
   expect(await step("PAUSED")).toEqual({ status: "PAUSED" });
   expect(await step("ACTIVE")).toEqual({ status: "ACTIVE" });
-  // Uses are counted by those that use it.
+  // Uses are counted from the records that use it.
   await world.owner.query("update app_public.promotions set usage_count = 2 where id = $1", [running.id]);
   expect(await update("Promotion", { id: running.id }, "status")).toEqual({ status: "EXHAUSTED" });
   expect(await refused("update", "Promotion", { id: running.id, usageLimit: 1 })).toMatchObject({
@@ -286,13 +287,13 @@ test.each([
   [{ kind: "GIFT", endsAt: hours(-2) }, "endsAt"],
   [{ kind: "GIFT", code: "a b" }, "code"],
   [{ kind: "GIFT", usageLimit: 0 }, "usageLimit"],
-])("a promotion that cannot be: %j", async (bad, field) => {
+])("an invalid promotion is refused: %j", async (bad, field) => {
   expect(
     await refused("create", "Promotion", { projectId: project, title: "Bad", startsAt: hours(-1), ...bad }),
   ).toMatchObject({ code: "BAD_USER_INPUT", field });
 });
 
-test("testimonials stand in their order", async () => {
+test("testimonials are ordered by position", async () => {
   const second = await create(
     "ProjectTestimonial",
     { projectId: project, author: "Bea", text: "Quiet.", sequence: 2 },
@@ -384,7 +385,7 @@ test("a collection shows projects of its organization in the given order", async
   });
 });
 
-test("each project has one sales office from the start", async () => {
+test("each project is created with one sales office", async () => {
   expect(await ofProject("salesOffice { title byAppointmentOnly version }")).toEqual({
     salesOffice: { title: null, byAppointmentOnly: false, version: 1 },
   });
@@ -413,7 +414,7 @@ test("each project has one sales office from the start", async () => {
   });
 });
 
-test("a lease permit goes its way", async () => {
+test("states of a lease permit", async () => {
   const permit = await create(
     "LeasePermit",
     { projectId: project, title: "Permit 1", number: "LP-1", price: "1500" },
@@ -444,7 +445,7 @@ test("a lease permit goes its way", async () => {
   expect(await remove("LeasePermit", permit.id)).toMatchObject({ deleteLeasePermit: { deleted: true } });
 });
 
-test("a deposit schedule says either amount or percentage, and when", async () => {
+test("a deposit schedule has either an amount or a percentage, and a due date", async () => {
   const made = await create(
     "DepositScheduleMilestone",
     { projectId: project, title: "On signing", percent: "5", sequence: 1 },
@@ -488,7 +489,7 @@ test("refuses changes to the catalogue of an archived project", async () => {
   });
 });
 
-test("every change is in the history of its record", async () => {
+test("every change writes an event of its record", async () => {
   const made = await create("SpecCategory", { projectId: project, title: "Roof" }, "id");
   await update("SpecCategory", { id: made.id, title: "Roofs" }, "id");
   const { specCategory } = await world.owen.get(
@@ -501,7 +502,7 @@ test("every change is in the history of its record", async () => {
   ]);
 });
 
-test("a page of fifty costs as many statements as a page of one", async () => {
+test("a page of fifty takes as many statements as a page of one", async () => {
   const category = await create("SpecCategory", { projectId: project, title: "Page" }, "id");
   const { rows } = await world.owner.query(
     `insert into app_public.spec_elements (project_id, category_id, title)
@@ -547,7 +548,7 @@ test("a public collection hides private projects", async () => {
   expect((await world.max.get(read, variables)).projectCollection.projects).toHaveLength(2);
 });
 
-test("of a deleted project nothing is left to see", async () => {
+test("nothing of a deleted project is visible", async () => {
   const { createProject: doomed } = await world.owen.get(
     `mutation ($o: ID!) { createProject(input: { organizationId: $o, title: "Gone", visibility: PUBLIC }) { id } }`,
     { o: world.harbour.id },

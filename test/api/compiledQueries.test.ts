@@ -41,42 +41,45 @@ const documents: Record<string, { text: string; ids?: () => string[] }> = {
     text: "query Two($id: ID!) { lead(id: $id) { id name } projects(first: 5) { id title } }",
     ids: () => Object.values(world.leads).map(({ id }) => id),
   },
-  "what strangers see": { text: "{ publicProjects(first: 10) { id title slug status } }" },
+  "records visible to visitors": { text: "{ publicProjects(first: 10) { id title slug status } }" },
   "the viewer": { text: "{ viewer { id firstName email organizations { organization { id name } } } }" },
 };
 
-/** What an answer says; a second request differs by its id, by its position, and by the bytes that describe a statement the first time. */
-const said = ({ status, data, errors, extensions }: Answer) =>
+/**
+ * The response without the request id, the position, and the number of bytes read, which may differ in a
+ * second request.
+ */
+const textOf = ({ status, data, errors, extensions }: Answer) =>
   JSON.stringify([status, data, errors, extensions], (key, value) =>
     ["requestId", "read", "position"].includes(key) ? undefined : value,
   );
 const compiled = async () => (await world.documentCache()).compiled;
 
-test("answers everybody like the regular plan, with as many statements, whoever asks first", async () => {
-  // What a token may do is looked up with its first query.
+test("responses equal those of the regular plan, with the same number of statements, in any order of viewers", async () => {
+  // The permissions of a token are looked up with its first query.
   for (const person of Object.values(everybody)) await person.ask("{ viewer { id } }");
   for (const [title, { text: asIs, ids = () => [""] }] of Object.entries(documents)) {
-    // Not what another file may have asked in this process.
+    // A text of its own, because other test files share the process.
     const text = `${asIs} # compiled here`;
     const before = await compiled();
-    const asked = Object.entries(everybody).flatMap(([who, person]) =>
+    const requests = Object.entries(everybody).flatMap(([who, person]) =>
       ids().map((id) => ({ who, person, id })),
     );
-    const ask = ({ person, id }: (typeof asked)[number]) =>
+    const ask = ({ person, id }: (typeof requests)[number]) =>
       world.statements(() => person.ask(text, id === "" ? {} : { id }));
-    // In another document, so that each is planned.
-    const planned = new Map<string, { said: string; count: number }>();
-    for (const [index, one] of asked.entries()) {
+    // With another text, so that each is planned.
+    const planned = new Map<string, { text: string; count: number }>();
+    for (const [index, one] of requests.entries()) {
       const { result, count } = await world.statements(() =>
         one.person.ask(`${text} # ${title} ${index}`, one.id === "" ? {} : { id: one.id }),
       );
-      planned.set(one.who + one.id, { said: said(result), count });
+      planned.set(one.who + one.id, { text: textOf(result), count });
     }
     for (let round = 0; round < 3; round += 1)
-      for (const one of asked) {
+      for (const one of requests) {
         const { result, count } = await ask(one);
         const { who, id } = one;
-        expect({ title, who, id, count, said: said(result) }).toEqual({
+        expect({ title, who, id, count, text: textOf(result) }).toEqual({
           title,
           who,
           id,
@@ -87,13 +90,13 @@ test("answers everybody like the regular plan, with as many statements, whoever 
   }
 });
 
-test("pages stay as they are when they are asked for again, and tell of records that came", async () => {
+test("repeated pages are equal, and contain records that were added", async () => {
   for (const [title, text] of Object.entries(fullPages)) {
     const given = text.includes("$project") ? { project: world.project.id } : {};
     const other = text.includes("$project") ? { project: world.quiet.id } : {};
-    const first = said(await world.owen.ask(text, given));
+    const first = textOf(await world.owen.ask(text, given));
     for (const one of [other, given, other]) expect((await world.owen.ask(text, one)).errors).toBeUndefined();
-    expect({ title, said: said(await world.owen.ask(text, given)) }).toEqual({ title, said: first });
+    expect({ title, text: textOf(await world.owen.ask(text, given)) }).toEqual({ title, text: first });
   }
   const text = documents["a list with a filter"]!.text;
   const count = async () => (await world.owen.get(text, { id: world.project.id })).leads.length;
@@ -102,27 +105,27 @@ test("pages stay as they are when they are asked for again, and tell of records 
   expect(await count()).toBe(were + 1);
 });
 
-test("an id that was the same each time is no constant of the query", async () => {
+test("an id that was equal in all requests is not compiled into the query", async () => {
   const text = "query Same($id: ID!) { lead(id: $id) { id } }";
   const { open, sams, maxs } = world.leads;
   const before = await compiled();
   const ask = async ({ id }: { id: string }) => expect((await world.owen.get(text, { id })).lead.id).toBe(id);
   for (let n = 0; n < 5; n += 1) await ask(open);
-  // Compiled for this id alone.
+  // Compiled for this id only.
   expect((await compiled()) - before).toBe(1);
   for (const lead of [sams, open, maxs, sams, open]) await ask(lead);
   expect((await compiled()) - before).toBe(1);
 });
 
-test("a query is compiled for the ids that it always comes with, until another one is asked for", async () => {
+test("a query is compiled for a constant id until another one is requested", async () => {
   const text =
     "query Two($project: ID!, $lead: ID!) { project(id: $project) { title } lead(id: $lead) { id } }";
   const { open, sams } = world.leads;
   const ask = async (project: { id: string }, lead: { id: string }) => {
     const variables = { project: project.id, lead: lead.id };
     const answer = await world.owen.ask(text, variables);
-    expect(said(answer)).toBe(
-      said(await world.owen.ask(`${text} # planned ${project.id} ${lead.id}`, variables)),
+    expect(textOf(answer)).toBe(
+      textOf(await world.owen.ask(`${text} # planned ${project.id} ${lead.id}`, variables)),
     );
   };
   const { project, quiet } = world;
@@ -131,14 +134,14 @@ test("a query is compiled for the ids that it always comes with, until another o
   for (const lead of [open, sams]) await ask(project, lead);
 });
 
-test("a lead that is refused, unknown or gone is answered as the plan answers it", async () => {
+test("a lead that is invisible, unknown or deleted has the same response as with the plan", async () => {
   const text = "query Gone($id: ID!) { lead(id: $id) { id name } }";
   const { open, sams, foreign } = world.leads;
   for (const { id } of [open, sams, open, sams, open]) await world.owen.get(text, { id });
   expect(await world.owen.get(text, { id: foreign.id })).toEqual({ lead: null });
   for (const id of ["nothing", "", 7, null, ["a"]]) {
     const planned = await world.owen.ask(`${text} # planned`, { id });
-    expect(said(await world.owen.ask(text, { id }))).toBe(said(planned));
+    expect(textOf(await world.owen.ask(text, { id }))).toBe(textOf(planned));
   }
   expect((await world.anonymous.ask(text, { id: open.id })).errors).toMatchObject([
     { path: ["lead"], extensions: { code: "UNAUTHENTICATED" } },
@@ -151,27 +154,27 @@ test("an error of the database has its path, and is not retried", async () => {
     await world.owen.get(text, { id });
   const { result, count } = await world.statements(() => world.owen.ask(text, { id: "no such project" }));
   const planned = await world.owen.ask(`${text} # planned`, { id: "no such project" });
-  expect(said(result)).toBe(said(planned));
+  expect(textOf(result)).toBe(textOf(planned));
   expect(count).toBeLessThanOrEqual(1);
 });
 
-test("pages of several statements are those of who asks, also where one takes what another one has found", async () => {
+test("pages of several statements belong to the viewer, also when a statement depends on an earlier one", async () => {
   const people = { owen: world.owen, sam: world.sam };
   const given = { project: world.project.id };
   for (const [title, page] of Object.entries(fullPages)) {
     const variables = page.includes("$project") ? given : {};
     const planned: Record<string, string> = {};
     for (const [who, person] of Object.entries(people))
-      planned[who] = said(await person.ask(`${page} # for ${who}`, variables));
+      planned[who] = textOf(await person.ask(`${page} # for ${who}`, variables));
     for (let round = 0; round < 2; round += 1)
       for (const [who, person] of Object.entries(people)) {
         const answer = await person.ask(`${page} # for both`, variables);
-        expect({ title, who, said: said(answer) }).toEqual({ title, who, said: planned[who] });
+        expect({ title, who, text: textOf(answer) }).toEqual({ title, who, text: planned[who] });
       }
   }
 });
 
-test("what depends on where the viewer is, is planned for each of them", async () => {
+test("results that depend on the location of the viewer are planned for each viewer", async () => {
   const before = await compiled();
   const text = "{ publicProjects(first: 3, sort: DISTANCE) { id } }";
   for (let n = 0; n < 4; n += 1) await world.owen.ask(text);

@@ -1,4 +1,4 @@
-/** A contact form with the address of somebody else: it changes neither the lead nor its consent. */
+/** The contact form with the email address of another person changes neither the lead nor its consent. */
 import { createHmac, hkdfSync } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Email } from "postal-mime";
@@ -69,7 +69,7 @@ const unsubscribe = async (id: string) => {
   return visit(`/unsubscribe/${token}`, "POST", "List-Unsubscribe=One-Click");
 };
 
-const told = {
+const formFields = {
   phone: "+14165550199",
   company: "Evil Inc.",
   address: { locality: "Elsewhere", country: "CA" },
@@ -78,21 +78,27 @@ const told = {
   follow: true,
 };
 
-test("a stranger with a lead's address changes neither the lead nor its consent; the owner of the address does", async () => {
+test("a visitor with a lead's address changes neither the lead nor its consent; the owner of the address does", async () => {
   const { id, email } = await known();
   await unsubscribe(id);
   const before = await leadOf(id);
-  const { data, errors } = await contact(world.anonymous, { email, ...told });
+  const { data, errors } = await contact(world.anonymous, { email, ...formFields });
   expect(errors).toBeUndefined();
   const { messages, ...lead } = await leadOf(id);
   expect(lead).toEqual({ ...before, messages: undefined });
   expect(lead).toMatchObject({ phone: null, agent: null, subscribed: false });
   expect(messages).toEqual([
-    { id: data.contactProject.id, phone: told.phone, company: told.company, mergedAt: null, follow: true },
+    {
+      id: data.contactProject.id,
+      phone: formFields.phone,
+      company: formFields.company,
+      mergedAt: null,
+      follow: true,
+    },
   ]);
   expect(await withdrawn(email)).toHaveLength(1);
 
-  // One mail to the address, which asks; looking at its link changes nothing.
+  // One mail to the address, which asks for confirmation; opening its link changes nothing.
   const [mail, ...more] = await sent();
   expect([mail!.to![0]!.address, more]).toEqual([email, []]);
   expect(mail!.subject).toBe("Do you want to receive news from Harbour Homes?");
@@ -114,8 +120,8 @@ test("a stranger with a lead's address changes neither the lead nor its consent;
     ]);
   }
   expect(await leadOf(id)).toMatchObject({
-    phone: told.phone,
-    company: told.company,
+    phone: formFields.phone,
+    company: formFields.company,
     address: { locality: "Elsewhere" },
     isRepresented: true,
     agent: { name: "Mal Agent" },
@@ -136,12 +142,12 @@ test("a stranger with a lead's address changes neither the lead nor its consent;
   expect(event).toEqual({ actor_type: "SYSTEM", request_id: expect.any(String) });
 });
 
-test("a new lead follows nothing either before its owner confirmed, and a withdrawal outlives the lead", async () => {
+test("a new lead receives no messages before its owner confirms, and a withdrawal remains in effect for later leads", async () => {
   const email = `new.${++people}@example.com`;
-  await contact(world.anonymous, { email, ...told });
+  await contact(world.anonymous, { email, ...formFields });
   const [{ id }] = await sql("select id from app_public.leads where email = $1", [email]);
   expect(await leadOf(id)).toMatchObject({
-    phone: told.phone,
+    phone: formFields.phone,
     agent: { name: "Mal Agent" },
     subscribed: false,
     messages: [{ mergedAt: expect.any(String) }],
@@ -154,7 +160,7 @@ test("a new lead follows nothing either before its owner confirmed, and a withdr
   expect(await withdrawn(email)).toHaveLength(1);
 });
 
-test("whether the address is of a lead shows neither in the answer nor in a refusal", async () => {
+test("responses and refusals do not reveal whether the address belongs to a lead", async () => {
   const { email } = await known();
   const fresh = () => `fresh.${++people}@example.com`;
   const masked = ({ data, errors }: Awaited<ReturnType<typeof contact>>) => {
@@ -185,11 +191,11 @@ test("whether the address is of a lead shows neither in the answer nor in a refu
       expect(masked(await contact(person, { email, ...wrong }))).toEqual(refused);
     }
   }
-  // The same statements, and the same rows written and taken back.
+  // The same statements, and the same rows written and rolled back.
   const statements = async (input: Record<string, unknown>) =>
     (await world.statements(() => contact(world.anonymous, input))).texts;
   expect(await statements({ email })).toEqual(await statements({ email: fresh() }));
-  // The team is told.
+  // The team sees it.
   expect((await contact(world.owen, { email })).data.contactProject).toMatchObject({
     leadCreated: false,
     lead: { id: expect.any(String) },
@@ -199,7 +205,7 @@ test("whether the address is of a lead shows neither in the answer nor in a refu
 test("only the team can accept data from a visitor without their consent", async () => {
   const { id, email } = await known();
   await unsubscribe(id);
-  const { data } = await contact(world.anonymous, { email, ...told });
+  const { data } = await contact(world.anonymous, { email, ...formFields });
   const accept = mutationOf("acceptContactMessage", "{ id mergedAt lead { id } }");
   const input = { id: data.contactProject.id };
   expect((await world.anonymous.refused(accept, { input })).code).toBe("UNAUTHENTICATED");
@@ -211,14 +217,18 @@ test("only the team can accept data from a visitor without their consent", async
     lead: { id },
   });
   const accepted = await leadOf(id);
-  expect(accepted).toMatchObject({ phone: told.phone, agent: { name: "Mal Agent" }, subscribed: false });
+  expect(accepted).toMatchObject({
+    phone: formFields.phone,
+    agent: { name: "Mal Agent" },
+    subscribed: false,
+  });
   expect(accepted.unsubscribedAt).not.toBeNull();
   await world.owen.get(mutationOf("updateLead"), { input: { id, phone: null } });
   await world.ada.get(accept, { input });
   expect((await leadOf(id)).phone).toBeNull();
 });
 
-test("a user who is signed in with that confirmed address needs no mail", async () => {
+test("a signed-in user with that confirmed address needs no mail", async () => {
   await sent();
   const wanda = await world.signUp("Wanda Owner");
   const { id } = await createLead(world.owen, {
@@ -228,11 +238,11 @@ test("a user who is signed in with that confirmed address needs no mail", async 
   });
   await unsubscribe(id);
   await setConfirmed(world.owner, wanda.id, false);
-  await contact(wanda, { email: wanda.email, ...told });
+  await contact(wanda, { email: wanda.email, ...formFields });
   expect(await leadOf(id)).toMatchObject({ phone: null, subscribed: false });
   await setConfirmed(world.owner, wanda.id, true);
-  await contact(wanda, { email: wanda.email, ...told });
-  expect(await leadOf(id)).toMatchObject({ phone: told.phone, subscribed: true, unsubscribedAt: null });
+  await contact(wanda, { email: wanda.email, ...formFields });
+  expect(await leadOf(id)).toMatchObject({ phone: formFields.phone, subscribed: true, unsubscribedAt: null });
   expect(await withdrawn(wanda.email!)).toEqual([]);
 });
 
@@ -249,7 +259,7 @@ test("limits the number of requests, and ignores unknown and expired links", asy
   expect(await leadOf(id)).toMatchObject({ subscribed: false });
 });
 
-test("the IPv6 addresses of one network are one sender", async () => {
+test("all IPv6 addresses of one network count as one sender", async () => {
   await sql("insert into app_private.limit_changes values ('contact.network', 2, 'test')");
   const write = async (ip: string, n: number) => {
     const client = await world.owner.connect();
@@ -269,7 +279,7 @@ test("the IPv6 addresses of one network are one sender", async () => {
   await sql("truncate app_private.limit_changes");
 });
 
-test("links to unsubscribe outlive the keys of login tokens, and those of former versions too", async () => {
+test("links to unsubscribe remain valid when keys of login tokens rotate, also those of former versions", async () => {
   const { id } = await known({ subscribed: true });
   const former = { secret: "a login key that is gone since, with 32 characters" };
   const key = Buffer.from(hkdfSync("sha256", former.secret, "", "plat unsubscribe links", 32));
@@ -278,7 +288,7 @@ test("links to unsubscribe outlive the keys of login tokens, and those of former
   expect((await visit(path, "POST", "List-Unsubscribe=One-Click")).status).toBe(403);
   for (let starts = 0; starts < 2; starts++) await keepFormerLinkKeys(world.database.ownerUrl, [former]);
   const [{ token }] = await sql("select app_private.sign_link('marketing', $1) as token", [id]);
-  // A new key signs from now on; the one of the former version never did.
+  // A new key signs from now on, and the former one no longer signs.
   await sql("insert into app_private.link_keys default values");
   const [{ token: newer }] = await sql("select app_private.sign_link('marketing', $1) as token", [id]);
   expect(newer).not.toBe(token);

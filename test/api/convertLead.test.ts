@@ -58,7 +58,7 @@ const refused = (input: Record<string, unknown>, person = owen) =>
   expectUnchanged(world, () => person.refused(CONVERT, { input }));
 const update = (type: string, input: Record<string, unknown>) =>
   owen.get(`mutation ($input: Update${type}Input!) { update${type}(input: $input) { id } }`, { input });
-const look = async (id: string) =>
+const read = async (id: string) =>
   (await owen.get(`query ($id: ID!) { buyer(id: $id) { ${FIELDS} } }`, { id })).buyer;
 const statusOf = async (leadId: string) =>
   (await owen.get(`query ($id: ID!) { lead(id: $id) { status } }`, { id: leadId })).lead.status;
@@ -71,7 +71,7 @@ const claims = async (unitId: string) =>
   ).rows;
 
 describe("a lead with a reservation", () => {
-  test("becomes the buyer of what it reserved", async () => {
+  test("becomes the buyer of the reserved home", async () => {
     const unitId = await unit();
     const leadId = await lead({
       company: "Buyer BV",
@@ -117,9 +117,9 @@ describe("a lead with a reservation", () => {
     expect(await claims(unitId)).toEqual([
       { kind: "PURCHASE", subject_type: "buyer", subject_id: buyer.id, expires_at: null },
     ]);
-    // What was reserved does not run out any more.
+    // The reservation no longer expires.
     await passTime(world.owner, "400 days");
-    expect(await look(buyer.id)).toMatchObject({
+    expect(await read(buyer.id)).toMatchObject({
       unit: { status: "SOLD" },
       reservation: { status: "CONVERTED" },
     });
@@ -134,7 +134,7 @@ describe("a lead with a reservation", () => {
     ]);
   });
 
-  test("chooses among several", async () => {
+  test("may have several reservations, of which one is chosen", async () => {
     const leadId = await lead();
     const [first, second] = [await unit(), await unit({ price: 500_000 })];
     await reserve({ unitId: first, leadId });
@@ -150,7 +150,7 @@ describe("a lead with a reservation", () => {
     });
   });
 
-  test("may buy something else", async () => {
+  test("may buy another home", async () => {
     const leadId = await lead();
     await reserve({ unitId: await unit(), leadId });
     const other = await unit();
@@ -160,7 +160,7 @@ describe("a lead with a reservation", () => {
     });
   });
 
-  test("refuses reservations of another lead, and those that have ended", async () => {
+  test("refuses reservations of another lead, and ended ones", async () => {
     const leadId = await lead();
     const foreign = await reserve({ unitId: await unit(), leadId: await lead() });
     expect(await refused({ leadId, reservationId: foreign })).toMatchObject({
@@ -184,7 +184,7 @@ describe("a lead with a reservation", () => {
 });
 
 describe("a lead without a reservation", () => {
-  test("buys a free unit or lot at its list price or another", async () => {
+  test("buys a free unit or lot at its list price or another price", async () => {
     const [unitId, lotId] = [await unit(), await lot()];
     expect(await convert({ leadId: await lead(), unitId })).toMatchObject({
       price: "400000.00",
@@ -224,7 +224,7 @@ describe("a lead without a reservation", () => {
       { code: "INVENTORY_UNAVAILABLE", field: "unitId" },
     ],
     [
-      "a unit that somebody else reserved",
+      "a unit reserved by somebody else",
       async () => {
         const unitId = await unit();
         await reserve({ unitId, leadId: await lead() });
@@ -233,17 +233,17 @@ describe("a lead without a reservation", () => {
       { code: "INVENTORY_UNAVAILABLE", field: "unitId", claimedUntil: expect.any(String) },
     ],
     [
-      "no such unit",
+      "an unknown unit",
       () => ({ unitId: "00000000-0000-7000-8000-000000000000" }),
       { code: "NOT_FOUND", field: "unitId" },
     ],
     [
-      "no such lot",
+      "an unknown lot",
       () => ({ lotId: "00000000-0000-7000-8000-000000000000" }),
       { code: "NOT_FOUND", field: "lotId" },
     ],
     [
-      "no such reservation",
+      "an unknown reservation",
       () => ({ reservationId: "00000000-0000-7000-8000-000000000000" }),
       { code: "NOT_FOUND", field: "reservationId" },
     ],
@@ -275,7 +275,7 @@ describe("a lead without a reservation", () => {
   });
 });
 
-describe("the purchase that a lead becomes", () => {
+describe("the purchase of a converted lead", () => {
   test.each([
     [10, false, undefined, "IN_REVIEW"],
     [10, true, undefined, "IN_REVIEW"],
@@ -297,12 +297,12 @@ describe("the purchase that a lead becomes", () => {
       const buyer = await convert({ leadId, purchaseDate });
       expect(buyer).toMatchObject({ status, ...(purchaseDate && { purchaseDate }) });
       expect(buyer.rescissionEndsAt !== null).toBe(status === "IN_REVIEW");
-      expect((await look(buyer.id)).status).toBe(status);
+      expect((await read(buyer.id)).status).toBe(status);
     },
   );
 
   test.each(["HOT", "CONTACTED"])(
-    "is undone by cancelling it: the lead is %s again and can buy again",
+    "can be cancelled: the lead is %s again and can buy again",
     async (status) => {
       const leadId = await lead();
       await update("Lead", { id: leadId, status });
@@ -319,7 +319,7 @@ describe("the purchase that a lead becomes", () => {
         { id: project },
       );
       await update("Buyer", { id, status: "CANCELLED", falloutReasonId: of.falloutReasons[0].id });
-      expect(await look(id)).toMatchObject({
+      expect(await read(id)).toMatchObject({
         status: "CANCELLED",
         unit: { id: unitId, status: "AVAILABLE" },
         reservation: { id: reservationId, status: "CONVERTED" },
@@ -333,14 +333,14 @@ describe("the purchase that a lead becomes", () => {
     },
   );
 
-  test("goes when its reservation is refunded", async () => {
+  test("is cancelled when its reservation is refunded", async () => {
     const leadId = await lead();
     const unitId = await unit();
     const reservationId = await reserve({ unitId, leadId });
     await update("Unit", { id: unitId, price: 450_000 });
     const { id } = await convert({ leadId });
     await update("Reservation", { id: reservationId, status: "REFUNDED" });
-    expect(await look(id)).toMatchObject({
+    expect(await read(id)).toMatchObject({
       status: "CANCELLED",
       unit: { status: "AVAILABLE" },
       reservation: { status: "REFUNDED", purchase: null },
@@ -353,7 +353,7 @@ describe("the purchase that a lead becomes", () => {
   });
 });
 
-describe("what hangs on the deal", () => {
+describe("related records of the deal", () => {
   const purchaseOf = async (id: string) =>
     (
       await owen.get(
@@ -363,7 +363,7 @@ describe("what hangs on the deal", () => {
       )
     ).buyer;
 
-  test("what its lead reserved becomes the purchase by createBuyer too, and the lead is open again", async () => {
+  test("the reservation of the lead becomes the purchase by createBuyer too, and the lead stays open", async () => {
     for (const named of ["reservationId", "unitId"] as const) {
       const leadId = await lead();
       const unitId = await unit();
@@ -384,7 +384,7 @@ describe("what hangs on the deal", () => {
     }
   });
 
-  test("what was accepted without a reservation is taken over from the negotiation", async () => {
+  test("values of an accepted offer without a reservation are copied from the negotiation", async () => {
     const leadId = await lead();
     const unitId = await unit();
     const other = await create("createNegotiation", { unitId, leadId: await lead() });
@@ -399,7 +399,7 @@ describe("what hangs on the deal", () => {
     expect(negotiation.status).toBe("CANCELLED");
   });
 
-  test("the deposits of the schedule come with the purchase, lower its balance when paid, and end with it", async () => {
+  test("the deposits of the schedule are created with the purchase, lower its balance when paid, and end with it", async () => {
     const { id: projectId } = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Deposit Dunes",
@@ -452,7 +452,7 @@ test("refuses leads that are already buyers, lost or invisible", async () => {
   expect(await refused(open, world.anonymous)).toMatchObject({ code: "UNAUTHENTICATED" });
 });
 
-test("no statement can convert a lead without a purchase", async () => {
+test("a lead cannot be converted without a purchase, even in SQL", async () => {
   const leadId = await lead();
   const client = await world.owner.connect();
   try {
@@ -466,9 +466,9 @@ test("no statement can convert a lead without a purchase", async () => {
   expect(await statusOf(leadId)).toBe("NEW");
 });
 
-describe("at the same moment", () => {
+describe("concurrent requests", () => {
   test.each(["with a reservation", "of a free unit"])(
-    "one lead %s is converted once, 100 times at once",
+    "one lead %s is converted once by 100 concurrent requests",
     async (how) => {
       const leadId = await lead();
       const unitId = await unit();
@@ -491,7 +491,7 @@ describe("at the same moment", () => {
     },
   );
 
-  test("many leads want one unit: one gets it", async () => {
+  test("of many leads that want one unit, one gets it", async () => {
     const unitId = await unit();
     const leads = await Promise.all(Array.from({ length: 20 }, () => lead()));
     const answers = await Promise.all(
@@ -506,7 +506,7 @@ describe("at the same moment", () => {
     expect(states.filter((status) => status === "NEW")).toHaveLength(19);
   });
 
-  test("conversion, cancellation and refund of one deal end in one of their orders", async () => {
+  test("conversion, cancellation and refund of one deal have the result of some serial order", async () => {
     for (let round = 0; round < 10; round += 1) {
       const leadId = await lead();
       const unitId = await unit();

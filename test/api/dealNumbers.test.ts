@@ -11,7 +11,7 @@ import { affiliate, createProject, programOf } from "../harness/world.ts";
 let world: Portfolio;
 let people: Record<string, Person>;
 
-/** The deals of the rows of the table below: of each kind the id and the number. */
+/** The deals in the rows of the table below: the id and number of each record. */
 type Deal = Record<string, { id: string; number: string; type: string }>;
 const deals: Record<string, Deal> = {};
 
@@ -29,7 +29,7 @@ const search = async (query: string, person: Person, more: Record<string, unknow
 
 let homes = 0;
 
-/** Everything that there is to a deal: a reservation of the lead, a negotiation about it with an offer, an agreement. */
+/** All records of a deal: a reservation of the lead, a negotiation with an offer, and an agreement. */
 async function deal(
   by: Person,
   project: { id: string },
@@ -37,7 +37,7 @@ async function deal(
   agreement: Record<string, unknown> = {},
 ): Promise<Deal> {
   const create = createIn(by);
-  // Homes are the developer's to make.
+  // Only the developer can create units.
   const unitId = await createIn(project.id === world.peak.id ? world.olga : world.owen)("createUnit", {
     projectId: project.id,
     title: "Home",
@@ -110,7 +110,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-describe("who finds what by its number", () => {
+describe("visibility of search results by number", () => {
   const matrix = `
          | owen | max | mia | sam | bob | lena | olga | bea | sale | lead | home | anonymous
 sams     | ROA  | ROA | ROA | ROA | –   | –    | –    | –   | RO   | A    | –    | –
@@ -130,7 +130,8 @@ draft    | A    | –   | –   | –   | –   | –    | –    | –   | – 
         const found = await search(number, people[name]!);
         const seen = found.some((result) => result.id === id);
         if (seen) cells[name] += number[0];
-        // Among all kinds by its digits, and in its project, it is the same; and what is found can be read.
+        // The search by digits among all types, and within the project, has the same result; found records
+        // can be read.
         const digits = await search(number.slice(2), people[name]!, { first: 1000 });
         expect([name, number, digits.some((result) => result.id === id)]).toEqual([name, number, seen]);
         for (const result of found) expect(result.node).toMatchObject({ id: result.id, number });
@@ -140,7 +141,7 @@ draft    | A    | –   | –   | –   | –   | –    | –    | –   | – 
     expect(cells).toEqual(expected);
   });
 
-  test("in one project only what is of it, and nothing in one that is not seen", async () => {
+  test("a search in a project finds only its records, and none if it is not visible", async () => {
     const { owen, olga, project, quiet, peak } = world;
     const { number, id } = deals.maxs!.reservation!;
     expect((await search(number, owen, { projectId: quiet.slug })).map((result) => result.id)).toEqual([id]);
@@ -151,14 +152,14 @@ draft    | A    | –   | –   | –   | –   | –    | –    | –   | – 
     expect(await search(number, olga, { projectId: quiet.id })).toEqual([]);
   });
 
-  test("what is deleted is not found", async () => {
+  test("deleted records are not found", async () => {
     const { number, id } = deals.draft!.agreement!;
     await world.owen.get(mutationOf("deleteAgreement", "{ __typename }"), { input: { id } });
     expect((await search(number, world.owen)).map((result) => result.id)).not.toContain(id);
   });
 });
 
-describe("how a number is written", () => {
+describe("spellings of a number", () => {
   test.each([
     "R-000001",
     "r-000001",
@@ -186,7 +187,7 @@ describe("how a number is written", () => {
     },
   );
 
-  test("digits alone find all three kinds, behind what has them in its words", async () => {
+  test("digits alone find all three types, after matches of words", async () => {
     const { owen, quiet } = world;
     await createIn(owen)("createUnit", { projectId: quiet.id, title: "Home 1", number: "1", price: "1" });
     const found = await search("1", owen, { projectId: quiet.id });
@@ -199,9 +200,9 @@ describe("how a number is written", () => {
     expect(await search("R-1", owen, { first: 0 })).toEqual([]);
   });
 
-  test("what a result says", async () => {
+  test("contents of a result", async () => {
     const { reservation, offer, agreement } = deals.sams!;
-    const unit = "H-1"; // the first deal's
+    const unit = "H-1"; // of the first deal
     const of = async ({ number, id }: Deal[string]) =>
       (await search(number, world.sam)).find((result) => result.id === id);
     const about = { snippet: null, score: 1, project: { slug: "harbour-view" } };
@@ -227,7 +228,7 @@ describe("how a number is written", () => {
     });
   });
 
-  test("as many statements for many as for one", async () => {
+  test("a page takes a constant number of statements", async () => {
     const count = async (projectId: string | null) =>
       (await world.statements(() => search("1", world.owen, { projectId, types: Object.values(types) })))
         .count;
@@ -235,7 +236,7 @@ describe("how a number is written", () => {
   });
 });
 
-describe("how numbers are given", () => {
+describe("assignment of numbers", () => {
   test("are consecutive in a project, without gaps, under concurrency", async () => {
     const { owen } = world;
     const place = await createProject(owen, { organizationId: world.harbour.id, title: "Number Nook" });
@@ -244,7 +245,7 @@ describe("how numbers are given", () => {
     const lead = await table.lead();
     await Promise.all([
       ...negotiations.map((negotiation) => table.offer(negotiation, "BUYER", 100)),
-      // Refused, and its number is given to the next.
+      // Refused, so that the next offer gets the number.
       ...negotiations.map((negotiationId) =>
         owen.ask(mutationOf("createOffer"), { input: { negotiationId, side: "BUYER", price: "-1" } }),
       ),
@@ -278,7 +279,7 @@ describe("how numbers are given", () => {
     });
   });
 
-  test("events tell it, and it never changes", async () => {
+  test("are in events and never change", async () => {
     const { offer, agreement } = deals.open!;
     for (const { id, number } of [offer!, agreement!]) {
       const { rows } = await world.owner.query(

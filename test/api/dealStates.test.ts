@@ -18,12 +18,12 @@ afterAll(() => world.stop());
 
 interface Machine {
   table: string;
-  /** Makes one over the API. */
+  /** Creates a record over the API. */
   create: [field: string, input: Record<string, unknown>];
-  /** What a record needs beside its status. */
+  /** Required fields for a status. */
   needs?: Record<string, Record<string, unknown>>;
   initial: string[];
-  /** By hand, from each state. */
+  /** Manual transitions from each state. */
   steps: Record<string, string[]>;
 }
 
@@ -87,7 +87,7 @@ describe.each(Object.entries(machines))("%s", (type, { table, create, needs = {}
   const variable = `$input: Update${type}Input!`;
   const update = `mutation (${variable}) { update${type}(input: $input) { status allowedTransitions { to allowed } } }`;
 
-  /** A record that is in a state, however it came there. */
+  /** A record in the given state. */
   async function inState(status: string): Promise<string> {
     const id = await createIn(world.owen)(create[0], { leadId: lead, ...create[1] });
     await world.owner.query(
@@ -98,7 +98,7 @@ describe.each(Object.entries(machines))("%s", (type, { table, create, needs = {}
     return id;
   }
 
-  test("begins where it may", async () => {
+  test("is created in an allowed state", async () => {
     const [field, input] = create;
     const [begun, refused]: [string[], string[]] = [[], []];
     for (const status of states) {

@@ -36,7 +36,7 @@ const make = (input: Record<string, unknown>, person = owen) =>
   run("createDeposit", { buyerId: buyer, title: "Deposit", ...input }, person);
 const pay = (id: string, amountPaid: unknown, person = owen) =>
   run("updateDeposit", { id, amountPaid }, person);
-const look = async (id: string) =>
+const read = async (id: string) =>
   (await owen.get(`query ($id: ID!) { deposit(id: $id) { ${members} } }`, { id })).deposit;
 
 describe("a percentage", () => {
@@ -85,7 +85,7 @@ describe("a percentage", () => {
     expect((await make({ buyerId: inDinar, percent: "0.05" })).amountDue).toBe("0.500");
   });
 
-  test("is of the price alone, or with what was chosen on top: gross before, net after discounts and credits", async () => {
+  test("is of the price alone, or with the personalization: gross before, net after discounts and credits", async () => {
     const project = await createProject(owen, { organizationId: world.harbour.id, title: "Chosen" });
     const unitId = await create("createUnit", {
       projectId: project.id,
@@ -128,15 +128,15 @@ describe("a percentage", () => {
     expect(purchase).toEqual({ netPurchasePrice: "408500.00", netPurchasePriceBalance: "408500.00" });
   });
 
-  test("follows the price until it is asked for", async () => {
+  test("follows the price until its payment is requested", async () => {
     const of = await createBuyer(owen, world.project);
-    const [asked, open] = [
+    const [requested, open] = [
       await make({ buyerId: of, percent: 10 }),
       await make({ buyerId: of, percent: 10 }),
     ];
-    await run("updateDeposit", { id: asked.id, status: "INVOICED" });
+    await run("updateDeposit", { id: requested.id, status: "INVOICED" });
     await world.owner.query("update app_public.buyers set price = 500000 where id = $1", [of]);
-    expect([(await look(asked.id)).amountDue, (await look(open.id)).amountDue]).toEqual([
+    expect([(await read(requested.id)).amountDue, (await read(open.id)).amountDue]).toEqual([
       "40000.00",
       "50000.00",
     ]);
@@ -173,7 +173,7 @@ describe("a percentage", () => {
       })
     ).reservation;
     expect(deposits).toEqual([{ amountDue: "10500.00" }]);
-    // Once the lead is a buyer, what the lead was to pay stays, and is among what the buyer is to pay.
+    // When the lead becomes a buyer, its deposits remain and are among those of the buyer.
     const { convertLead } = await owen.get(
       `mutation ($leadId: ID!) { convertLead(input: { leadId: $leadId }) { netPurchasePriceBalance deposits { id amountDue } } }`,
       { leadId },
@@ -191,7 +191,7 @@ describe("a percentage", () => {
   });
 });
 
-describe("bad input", () => {
+describe("invalid input", () => {
   test.each([
     ["both amount and percent", { amount: 1, percent: 1 }, "percent"],
     ["neither amount nor percent", {}, "amount"],
@@ -229,7 +229,7 @@ describe("bad input", () => {
   });
 });
 
-test("of a purchase that is cancelled, what is not paid is not due any more, and nothing new is", async () => {
+test("when a purchase is cancelled, unpaid deposits are cancelled and new ones refused", async () => {
   const of = await createBuyer(owen, world.project);
   const [open, part] = [await make({ buyerId: of, amount: 10 }), await make({ buyerId: of, amount: 10 })];
   await pay(part.id, 5);
@@ -241,7 +241,7 @@ test("of a purchase that is cancelled, what is not paid is not due any more, and
     `mutation ($id: ID!, $reason: ID!) { updateBuyer(input: { id: $id, status: CANCELLED, falloutReasonId: $reason }) { id } }`,
     { id: of, reason: rows[0].id },
   );
-  expect([(await look(open.id)).status, (await look(part.id)).status]).toEqual([
+  expect([(await read(open.id)).status, (await read(part.id)).status]).toEqual([
     "CANCELLED",
     "PARTIALLY_PAID",
   ]);
@@ -252,7 +252,7 @@ test("of a purchase that is cancelled, what is not paid is not due any more, and
 });
 
 describe("payments", () => {
-  test("make a deposit paid in part, then paid, and are never more than is due nor taken back", async () => {
+  test("make a deposit partially paid, then paid; they cannot exceed the amount due or be undone", async () => {
     const { id } = await make({ amount: "1000.00" });
     expect(await pay(id, "0.01")).toMatchObject({
       status: "PARTIALLY_PAID",
@@ -328,7 +328,7 @@ describe("payments", () => {
     expect(await run("updateDeposit", { id, amountRefunded: "1200" })).toMatchObject({ status: "REFUNDED" });
   });
 
-  test("a deposit that becomes PAID by hand is paid in full; in part, it says how much", async () => {
+  test("a deposit marked PAID manually is paid in full; one marked partially paid needs an amount", async () => {
     const { id } = await make({ percent: 5 });
     for (const status of ["INVOICED", "PROCESSING"]) await run("updateDeposit", { id, status });
     expect(await refused("updateDeposit", { id, status: "PARTIALLY_PAID" })).toMatchObject({
@@ -345,7 +345,7 @@ describe("payments", () => {
     });
   });
 
-  test("sent 20 times at once add up to one", async () => {
+  test("recorded 20 times concurrently are all added", async () => {
     const { id } = await make({ amount: 20 });
     const answers = await Promise.all(
       Array.from({ length: 20 }, () =>
@@ -357,22 +357,22 @@ describe("payments", () => {
     );
     const codes = answers.map((answer) => answer.errors?.[0]?.extensions.code ?? "paid").sort();
     expect(codes).toEqual([...Array.from({ length: 19 }, () => "VERSION_MISMATCH"), "paid"]);
-    expect(await look(id)).toMatchObject({ status: "PAID", amountPaid: "20.00" });
+    expect(await read(id)).toMatchObject({ status: "PAID", amountPaid: "20.00" });
   });
 
-  test("a deposit with a payment is kept, one without is deleted", async () => {
+  test("a deposit with a payment cannot be deleted, one without can", async () => {
     const { id } = await make({ amount: 10 });
     const gone = await make({ amount: 10 });
     await pay(id, 5);
     expect((await refused("deleteDeposit", { id })).code).toBe("CONFLICT");
     await owen.get(`mutation ($id: ID!) { deleteDeposit(input: { id: $id }) { deleted } }`, { id: gone.id });
-    expect(await look(gone.id)).toBeNull();
+    expect(await read(gone.id)).toBeNull();
   });
 });
 
-describe("a day", () => {
-  test("is overdue by the time zone of the project", async () => {
-    // 11 hours before UTC, and 14 ahead of it: their calendars never agree.
+describe("due dates", () => {
+  test("follow the time zone of the project", async () => {
+    // 11 hours behind UTC and 14 ahead of it: their dates always differ.
     const [west, east] = await Promise.all(
       ["Pacific/Pago_Pago", "Pacific/Kiritimati"].map((timeZone) =>
         createProject(owen, { organizationId: world.harbour.id, title: timeZone, timeZone }),
@@ -390,7 +390,7 @@ describe("a day", () => {
     expect([await overdue(west!), await overdue(east!)]).toEqual([false, true]);
   });
 
-  test("makes unpaid deposits overdue after the due date, and changes nothing else", async () => {
+  test("make unpaid deposits overdue when they pass, and change nothing else", async () => {
     const { rows } = await world.owner.query<{ day: string }>(
       "select app_hidden.project_today($1)::text as day",
       [world.project.id],
@@ -403,7 +403,7 @@ describe("a day", () => {
     await pay(paid, 100);
     await run("updateDeposit", { id: waived, status: "WAIVED" });
     const overdue = () =>
-      Promise.all([open, part, paid, waived, never.id].map(async (id) => (await look(id)).isOverdue));
+      Promise.all([open, part, paid, waived, never.id].map(async (id) => (await read(id)).isOverdue));
     expect(await overdue()).toEqual([false, false, false, false, false]);
     await passTime(world.owner, "2 days");
     expect(await overdue()).toEqual([true, true, false, false, false]);
@@ -411,7 +411,7 @@ describe("a day", () => {
 });
 
 describe("the schedule of a project", () => {
-  test("is copied to a purchase once, and its days follow it", async () => {
+  test("is copied to a purchase once, and its days follow the purchase", async () => {
     const project = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Schedule",
@@ -477,7 +477,7 @@ describe("the schedule of a project", () => {
     ]);
   });
 
-  test("fills a deposit of a milestone in, unless it says itself", async () => {
+  test("provides defaults for a deposit of a milestone", async () => {
     const milestoneId = await create("createDepositScheduleMilestone", {
       projectId: world.project.id,
       sequence: 7,
@@ -502,14 +502,14 @@ describe("the schedule of a project", () => {
   });
 });
 
-test("deposits made at once each have their own place", async () => {
+test("concurrently created deposits have distinct positions", async () => {
   const project = await createProject(owen, { organizationId: world.harbour.id, title: "Places" });
   const of = await createBuyer(owen, project);
   const made = await Promise.all(Array.from({ length: 10 }, () => make({ buyerId: of, amount: 1 })));
   expect(made.map(({ sequence }) => sequence).sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-test("the deposits of a project are for those who see its money", async () => {
+test("the deposits of a project are visible with finance.read", async () => {
   const ask = "query ($id: ID!) { project(id: $id) { deposits(first: 1) { id } } }";
   expect((await owen.get(ask, world.project)).project.deposits).toHaveLength(1);
   for (const person of [world.max, world.sam, world.bob])

@@ -35,7 +35,7 @@ const effectsOf = async (...of: Parameters<typeof dry>) => {
 };
 const names = (effects: any): string[] => effects.events.map(({ name }: any) => name);
 
-test("a dry run answers as if it were carried out, lists what it did, and changes no byte", async () => {
+test("a dry run has the response of the operation, lists its effects, and stores nothing", async () => {
   await world.owen.get(mutationOf("createWebhook"), {
     input: { organizationId: world.harbour.id, url: "https://93.184.215.14/hook", events: ["lead.*"] },
   });
@@ -53,7 +53,7 @@ test("a dry run answers as if it were carried out, lists what it did, and change
     "{ id name version project { title leads { id } } events { name } }",
   );
   expect(errors).toBeUndefined();
-  // What is read through the record sees it, too.
+  // Fields of the record show it too.
   const { id } = data.createLead;
   expect(data.createLead.project.leads).toContainEqual({ id });
   expect(data.createLead).toMatchObject({ name: "Dora Dry", version: 1, events: [{ name: "lead.created" }] });
@@ -70,7 +70,7 @@ test("a dry run answers as if it were carried out, lists what it did, and change
   expect((await world.owen.get("query ($id: ID!) { lead(id: $id) { id } }", { id })).lead).toBeNull();
 });
 
-test("it is refused as the operation would be, at the commit too, and needs the same permissions", async () => {
+test("it is refused like the operation, also at the commit, and requires the same permissions", async () => {
   const input = { projectId: world.project.id, name: "Twice", email: "twice@example.com" };
   await createLead(world.owen, input);
   const conflict = await dry(world.owen, "createLead", input);
@@ -95,7 +95,7 @@ test("it is refused as the operation would be, at the commit too, and needs the 
   expect(visitor.errors?.[0]?.extensions).toMatchObject({ code: "UNAUTHENTICATED" });
 });
 
-test("several mutations of a request build on each other; what one of them is refused is undone alone", async () => {
+test("mutations of a request see the effects of earlier ones; a refused one is undone alone", async () => {
   const document = `mutation ($lead: CreateLeadInput!, $bad: CreateLeadInput!) {
     first: createLead(input: $lead) { id }
     again: createLead(input: $lead) { id }
@@ -119,7 +119,7 @@ test("several mutations of a request build on each other; what one of them is re
   expect(mixed.data ?? null).toBeNull();
 });
 
-test("an idempotency key is neither taken nor answered", async () => {
+test("an idempotency key is neither stored nor answered", async () => {
   const key = { idempotencyKey: "dry then real" };
   const input = { projectId: world.project.id, name: "Keyed", ...key };
   expect((await dry(world.owen, "createLead", input)).errors).toBeUndefined();
@@ -160,7 +160,7 @@ test("reports mails, claims and amounts, each only with the required permission"
   expect(reserved.money).toEqual([
     expect.objectContaining({ event: "reservation.created", amount: "500000.00" }),
   ]);
-  // Members do not see who follows webhooks, and whoever does it is told nothing of it.
+  // Members do not see the subscribers of webhooks; the actor of an operation is not notified.
   expect(reserved).toMatchObject({ webhooks: [], workflows: [] });
   expect(reserved.notifications.length).toBeGreaterThan(0);
   await createIn(world.owen)("createReservation", reservation);
@@ -168,7 +168,7 @@ test("reports mails, claims and amounts, each only with the required permission"
   expect(taken.errors?.[0]?.extensions).toMatchObject({ code: "INVENTORY_UNAVAILABLE" });
 });
 
-test("what has a dry run of its own keeps it, and an operation that acts outside has none", async () => {
+test("operations with a dry run of their own keep it, and operations with external effects have none", async () => {
   const { id } = await createLead(world.owen, { projectId: world.project.id, name: "Updated" });
   const input = { ids: [id], addTags: ["vip"] };
   const { data, errors, extensions } = await dry(world.owen, "updateLeads", input, "{ dryRun updatedCount }");
@@ -189,7 +189,7 @@ test("what has a dry run of its own keeps it, and an operation that acts outside
   }
 });
 
-test("nobody waits for the events of a dry run, and it waits for nobody's", async () => {
+test("a dry run does not wait for the numbering of events, and does not block it", async () => {
   const document = `mutation ($lead: CreateLeadInput!, $invite: CreateProjectOrganizationInput!, $note: CreateLeadNoteInput!) {
     createProjectOrganization(input: $invite) { __typename }
     createLead(input: $lead) { events { name sequence } }
@@ -203,7 +203,8 @@ test("nobody waits for the events of a dry run, and it waits for nobody's", asyn
   expect(before.map(({ stream_id }) => stream_id)).toEqual(expect.arrayContaining([harbour.id, summit.id]));
   const locking = await world.owner.connect();
   try {
-    // Commits number their events in these rows: those of others, too, such as of an organization that is invited.
+    // Commits lock these rows to number their events, also those of other organizations, such as an invited
+    // one.
     await locking.query("begin; select from app_private.event_counters for update");
     const { errors, data, extensions } = await world.owen.ask(document, {
       lead: { ...input, name: "Unlocked" },
@@ -220,12 +221,12 @@ test("nobody waits for the events of a dry run, and it waits for nobody's", asyn
   expect(await counters()).toEqual(before);
 });
 
-test("tasks that write mails or text messages are known as such", async () => {
+test("all tasks that write mails or text messages are listed", async () => {
   const folder = new URL("../../src/tasks/", import.meta.url);
   const writing: string[] = [];
   for (const file of await readdir(folder)) {
     const text = await readFile(new URL(file, folder), "utf8");
-    // Of those that the notifications send, the effects tell by kind.
+    // The effects list mails of notifications by kind.
     if (/jobs\/(?:deliver|invite)\.ts|signingMails\.ts/.test(text) && file !== "notification_mail__due.ts")
       writing.push(file.replace(".ts", ""));
   }

@@ -6,7 +6,8 @@ import { password, setConfirmed } from "../harness/signUp.ts";
 import { programOf, startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
-// Another address for an account: both addresses confirm, the present one can stop it, and nobody learns who has an account.
+// Changing the address of an account: both addresses confirm, the present one can stop it, and nobody learns
+// who has an account.
 
 let world: World;
 let outbox: Outbox;
@@ -23,12 +24,12 @@ interface Mail {
   to: string;
   subject: string;
   text: string;
-  /** What confirmEmailChange takes, where it has one. */
+  /** The code for confirmEmailChange, if the mail has one. */
   code: string;
   stop: string;
 }
 
-/** What the jobs that are due send. */
+/** The mails of all due jobs. */
 async function mails(): Promise<Mail[]> {
   await runJobs(world.database.ownerUrl, outbox.provider);
   return (await outbox.take()).map(({ to, subject, text }) => ({
@@ -39,7 +40,7 @@ async function mails(): Promise<Mail[]> {
     stop: /(\/stop-email-change\/\w+)/.exec(text!)?.[1] ?? "",
   }));
 }
-/** The codes that the job would send now, by the function that it calls; the mails themselves take half a second. */
+/** The codes that the job would send, from the function that it calls; sending the mails takes half a second. */
 async function codes(person: Person): Promise<Pick<Mail, "to" | "code" | "stop">[]> {
   const { rows } = await world.owner.query("select * from app_private.issue_email_change($1)", [person.id]);
   return rows.flatMap((row) => [
@@ -83,9 +84,9 @@ test("an account gets another address when both addresses have confirmed it, in 
     await mails();
     const person = await world.signUp("Ann Address");
     const email = fresh();
-    const asked = await ask(person, email.toUpperCase());
-    expect(asked.errors).toBeUndefined();
-    expect(asked.data.requestEmailChange).toMatchObject({
+    const requested = await ask(person, email.toUpperCase());
+    expect(requested.errors).toBeUndefined();
+    expect(requested.data.requestEmailChange).toMatchObject({
       email: person.email,
       emailChange: { email, isConfirmed: false, isFormerConfirmed: false },
     });
@@ -101,7 +102,7 @@ test("an account gets another address when both addresses have confirmed it, in 
       email: person.email,
       emailChange: { isConfirmed: !presentFirst, isFormerConfirmed: presentFirst },
     });
-    // The same code again is no second confirmation.
+    // Using the same code again does not count as the second confirmation.
     expect((await confirm(person, codeOf(sent, order[0]!))).data.confirmEmailChange.email).toBe(person.email);
     const second = await confirm(person, codeOf(sent, order[1]!));
     expect(second.data.confirmEmailChange).toMatchObject({ email, emailChange: null });
@@ -111,14 +112,14 @@ test("an account gets another address when both addresses have confirmed it, in 
       code: "BAD_USER_INPUT",
       field: "token",
     });
-    const told = (await mails()).map(({ to, subject }) => [to, subject]).sort();
-    expect(told).toEqual(
+    const notified = (await mails()).map(({ to, subject }) => [to, subject]).sort();
+    expect(notified).toEqual(
       [email, person.email!].sort().map((to) => [to, "The email address of your account was changed"]),
     );
   }
 });
 
-test("it takes the password, a whole account, and the codes of one's own mails", async () => {
+test("requires the password, a complete account, and codes from the account's own mails", async () => {
   const person = await world.signUp("Pat Proof");
   const thief = await programOf(world, person, { name: "Stolen" });
   for (const who of [person, thief])
@@ -145,7 +146,7 @@ test("it takes the password, a whole account, and the codes of one's own mails",
   expect((await person.get(document, { id: person.id })).user.emailChange).toEqual({ email });
   for (const who of [restricted, stranger])
     expect((await who.get(document, { id: person.id })).user?.emailChange ?? null).toBeNull();
-  // Asked for again, the codes of before are void; called off, the last ones are.
+  // A new request invalidates the former codes, and cancelling it invalidates the last ones.
   await ask(person, fresh());
   for (const { code } of sent)
     expect((await confirm(person, code)).errors![0]!.extensions.code).toBe("BAD_USER_INPUT");
@@ -154,12 +155,12 @@ test("it takes the password, a whole account, and the codes of one's own mails",
   for (const { code } of later)
     expect((await confirm(person, code)).errors![0]!.extensions.code).toBe("BAD_USER_INPUT");
   expect(await addressOf(person)).toBe(person.email);
-  // Five an hour.
+  // Up to five per hour.
   for (let n = 0; n < 3; n++) expect((await ask(person, fresh())).errors).toBeUndefined();
   expect((await ask(person, fresh())).errors![0]!.extensions.code).toBe("RATE_LIMITED");
 });
 
-test("codes end after a day", async () => {
+test("codes expire after a day", async () => {
   const person = await world.signUp("Dan Day");
   await ask(person, fresh());
   const sent = await codes(person);
@@ -172,14 +173,14 @@ test("codes end after a day", async () => {
   expect((await page("GET", sent[0]!.stop)).status).toBe(403);
 });
 
-test("the owner of the present address stops it without signing in, and that ends all sign-ins", async () => {
-  // Somebody who got hold of the password.
+test("the owner of the present address stops it without signing in, which ends all sessions", async () => {
+  // An attacker with the password.
   const victim = await world.signUp("Vera Victim");
   const thief = world.person((await signIn(victim.email!)).data.login.token);
   const email = fresh();
   await ask(thief, email);
   const [first] = await codes(victim);
-  // Asked for again, the link of the first mail stops that, too.
+  // The link of the first mail also stops a later request.
   await ask(thief, email);
   await mails();
   const later = await codes(victim);
@@ -188,7 +189,7 @@ test("the owner of the present address stops it without signing in, and that end
   });
   const question = await page("GET", first!.stop);
   expect(question).toMatchObject({ status: 200, text: expect.stringContaining(email) });
-  // Scanners of mails follow links: that alone changes nothing.
+  // Mail scanners open links, which changes nothing by itself.
   expect(await works(thief)).toBe(true);
   expect((await page("POST", first!.stop)).text).toContain("The change was stopped");
   expect([await works(thief), await works(victim)]).toEqual([false, false]);
@@ -224,7 +225,7 @@ test("only the owner of an address learns that it has an account", async () => {
     [person.email, "Your email address will be changed", true],
     [other.email, "You already have an account", false],
   ]);
-  // What the present address confirms is answered the same, too.
+  // The response to the confirmation by the present address is the same, too.
   const confirmed = await confirm(person, codeOf(taken.sent, person.email!));
   expect(confirmed.data.confirmEmailChange.emailChange).toMatchObject({
     isConfirmed: false,
@@ -232,7 +233,7 @@ test("only the owner of an address learns that it has an account", async () => {
   });
   expect(await addressOf(person)).toBe(person.email);
 
-  // One that gets an account in between: whoever confirms owns the address, and may know.
+  // An address that gets an account meanwhile: the person who confirms owns it, and may learn that.
   const email = fresh();
   await ask(person, email);
   const sent = await codes(person);
@@ -273,7 +274,7 @@ test("an account with an unconfirmed address only confirms the new one, and lose
   expect([await works(person), await works(other), await works(program)]).toEqual([true, false, false]);
 });
 
-test("sessions, tokens and feeds stay; codes of the former address end; invitations to it are accepted", async () => {
+test("sessions, tokens and feeds remain; codes of the former address end; its invitations can be accepted", async () => {
   const person = await world.signUp("Ines Invited");
   const program = await programOf(world, person, { name: "Script" });
   const session = world.person((await signIn(person.email!)).data.login.token);
@@ -299,7 +300,7 @@ test("sessions, tokens and feeds stay; codes of the former address end; invitati
   expect((await person.get(accept, { input: { token: invitation } })).acceptOrganizationInvite).toEqual({
     role: "MEMBER",
   });
-  // Once somebody else has an account with the former address, its invitations are theirs.
+  // If another user has an account with the former address, its invitations belong to that user.
   await world.owner.query("delete from app_public.organization_user_connections where user_id = $1", [
     person.id,
   ]);

@@ -6,7 +6,7 @@ import { createIn } from "../harness/records.ts";
 import { join, programOf } from "../harness/world.ts";
 import { createOutbox, runJobs } from "../tasks/worker.ts";
 
-// Erasing one's own account: what goes, what stays with organizations, and that nobody else can.
+// Erasing one's own account: what is erased, what organizations keep, and that nobody else can do it.
 
 let world: Portfolio;
 let quinn: Person;
@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-test("takes the password of the account, the whole of it, and another owner of what it owns", async () => {
+test("requires the password, a complete account, and another owner of its organizations", async () => {
   expect(await quinn.refused(erasing, { input: { password: "not the password" } })).toMatchObject({
     code: "BAD_USER_INPUT",
     field: "password",
@@ -68,7 +68,7 @@ test("a dry run shows the effects and changes nothing", async () => {
   expect((await quinn.get("{ viewer { id } }")).viewer).toEqual({ id: quinn.id });
 });
 
-test("leaves no data of the person in any table; tokens end, and their texts remain without a name", async () => {
+test("erases the data of the person from every table; tokens end, and texts remain without a name", async () => {
   const program = await programOf(world, quinn, {});
   await quinn.get(erasing, { input: { password } });
   expect(await tablesContaining(world.owner, traces)).toEqual({});

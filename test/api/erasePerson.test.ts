@@ -9,7 +9,7 @@ import { createIn } from "../harness/records.ts";
 import { programOf } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
-// Erasing a person: what goes, what stays, what the certificate says, and who may ask for it.
+// Erasing a person: what is erased, what is kept, the certificate, and permissions.
 
 let world: Portfolio;
 let store: FileStore;
@@ -30,7 +30,7 @@ const erasing = `mutation ($input: ErasePersonInput!) { erasePerson(input: $inpu
 const erase = async (person: Person, input: Record<string, unknown>) =>
   (await person.get(erasing, { input })).erasePerson;
 const work = () => runJobs(world.database.ownerUrl, outbox.provider, store);
-/** Whether the store has a content. */
+/** Whether the store has the content. */
 async function has(checksum: string): Promise<boolean> {
   const content = await store.get(checksum);
   content?.destroy();
@@ -43,7 +43,7 @@ const phone = "+14165550177";
 const name = "Petra Plumtree";
 const traces = [email, phone, name, "Plumtree"];
 
-/** Somebody of whom an organization knows all that it can know of a lead. */
+/** A person with all kinds of data that an organization can have of a lead. */
 async function knowPetra() {
   const { owen, project, park, leads, owner } = world;
   const create = createIn(owen);
@@ -86,7 +86,7 @@ async function knowPetra() {
     `mutation ($input: ContactProjectInput!) { contactProject(input: $input) { lead { id } } }`,
     { input: { projectId: park.id, name, email, text: `I am ${name}.` } },
   );
-  // A check wants its texts and facts while it is COMPLETED.
+  // A check constraint requires texts and facts while it is COMPLETED.
   const { suggestLeadEmail: draft } = await owen.get(
     `mutation ($input: SuggestLeadEmailInput!) { suggestLeadEmail(input: $input) { status subject body } }`,
     { input: { ...about, purpose: `To greet ${name}` } },
@@ -132,9 +132,9 @@ describe("a lead", () => {
 
   test("a dry run shows what would be erased and changes nothing", async () => {
     const before = await tablesContaining(world.owner, traces);
-    const told = await erase(world.ada, { leadId: lead.id, dryRun: true });
-    expect(told.leadIds.toSorted()).toEqual([lead.id, again.id].toSorted());
-    expect(records(told.removed)).toEqual([
+    const effects = await erase(world.ada, { leadId: lead.id, dryRun: true });
+    expect(effects.leadIds.toSorted()).toEqual([lead.id, again.id].toSorted());
+    expect(records(effects.removed)).toEqual([
       "appointments",
       "contacts",
       "events",
@@ -145,13 +145,13 @@ describe("a lead", () => {
       "serviceIntelligenceGenerations",
       "tasks",
     ]);
-    expect(told.kept).toEqual([]);
+    expect(effects.kept).toEqual([]);
     expect(await tablesContaining(world.owner, traces)).toEqual(before);
     const { rows } = await world.owner.query("select from app_public.erasures");
     expect(rows).toHaveLength(0);
   });
 
-  test("is nowhere any more, in no table of the database; its events keep their numbers, and say so", async () => {
+  test("is in no table of the database; its events remain with their numbers, marked as erased", async () => {
     const { owner, harbour, ada, owen } = world;
     const sequences =
       "select array_agg(sequence order by sequence) as all from app_public.events where organization_id = $1";
@@ -160,8 +160,8 @@ describe("a lead", () => {
       expect.arrayContaining(["app_public.leads", "app_public.events", "app_public.lead_notes"]),
     );
 
-    const told = await erase(ada, { leadId: again.id, reason: "The person asked for it." });
-    expect(told).toMatchObject({
+    const effects = await erase(ada, { leadId: again.id, reason: "The person asked for it." });
+    expect(effects).toMatchObject({
       status: "RUNNING",
       certificateUrl: null,
       requestedBy: { id: ada.id },
@@ -182,7 +182,7 @@ describe("a lead", () => {
         data: expect.objectContaining({ id: lead.id, name: null, email: null }),
       },
     ]);
-    // What else was said in a text that named the person stays.
+    // The rest of a text that named the person is kept.
     const { lead: friend } = await owen.get("query ($id: ID!) { lead(id: $id) { notes { text } } }", {
       id: world.leads.open.id,
     });
@@ -192,7 +192,7 @@ describe("a lead", () => {
     });
   });
 
-  test("leaves a certificate that says what went, for those who may ask for one", async () => {
+  test("leaves a certificate of what was erased, for those who could request it", async () => {
     const listing = `{ erasures { status completedAt certificateUrl removed kept leadIds } }`;
     const { erasures } = await world.owen.get(listing);
     expect(erasures).toEqual([
@@ -264,16 +264,16 @@ describe("a buyer", () => {
       `begin; set local session_replication_role = 'replica';
        update app_public.buyers set status = 'CLOSED', closing_date = current_date, purchase_date = current_date where email = '${buyer}'; commit`,
     );
-    const told = await erase(owen, { buyerId: purchase });
+    const effects = await erase(owen, { buyerId: purchase });
     const until = new Date();
     until.setUTCFullYear(until.getUTCFullYear() + 10);
-    expect(told.keptUntil).toBe(until.toISOString().slice(0, 10));
-    expect(told.kept).toEqual([
+    expect(effects.keptUntil).toBe(until.toISOString().slice(0, 10));
+    expect(effects.kept).toEqual([
       expect.objectContaining({ record: "buyerDocuments", fields: expect.arrayContaining(["checksum"]) }),
       expect.objectContaining({
         record: "buyers",
         count: 1,
-        until: told.keptUntil,
+        until: effects.keptUntil,
         fields: expect.arrayContaining(["legalName"]),
       }),
     ]);
@@ -284,7 +284,7 @@ describe("a buyer", () => {
       "app_public.buyers",
       "app_public.events",
     ]);
-    // What is filed with the contract stays with it.
+    // Files of the contract are kept with it.
     expect(await has(content)).toBe(true);
 
     await owner.query(

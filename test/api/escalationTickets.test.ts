@@ -1,4 +1,7 @@
-/** Escalation tickets: who sees and resolves them, that an action is executed once, and when the service opens them. */
+/**
+ * Escalation tickets: who sees and resolves them, that an action is executed once, and when the service opens
+ * them.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
@@ -17,7 +20,8 @@ beforeAll(async () => {
   const { owen, ada, max, mia, sam, bob, olga, anonymous } = world;
   everybody = { owen, ada, max, mia, sam, bob, olga, anonymous };
   table = negotiate(world);
-  // What other migrations do: an action of their own. This one counts, fails where it is told to, or goes on elsewhere.
+  // An additional action, as another migration would define it. It counts executions, fails on request, or
+  // continues asynchronously.
   await world.owner.query(`begin;
     set local role plat_owner;
     create table app_private.done (ticket_id uuid, note text);
@@ -39,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Opens a ticket as the service does, about nothing unless more is said. */
+/** Opens a ticket as the service does, without a subject by default. */
 async function open(more: Record<string, unknown> = {}): Promise<string> {
   const all: Record<string, unknown> = {
     kind: "OTHER",
@@ -75,14 +79,14 @@ const of = async (kind: string, subjectId: string) =>
     )
   ).organization.escalationTickets;
 
-/** What each of them gets. */
+/** The outcome for each viewer. */
 async function outcomes(ask: (person: Person) => Promise<unknown>) {
   const found: Record<string, unknown> = {};
   for (const [name, person] of Object.entries(everybody)) found[name] = await ask(person);
   return found;
 }
 
-describe("who", () => {
+describe("permissions", () => {
   test("tickets are visible to members, and with their lead to those who see it; the list is null for non-members", async () => {
     const plain = await open();
     const about = await open({ lead_id: world.leads.maxs.id, project_id: world.quiet.id });
@@ -139,7 +143,7 @@ describe("who", () => {
     });
   });
 
-  test("an action takes its own permission too, and a token its scopes", async () => {
+  test("an action requires its own permission too, and a token its scopes", async () => {
     const id = await open({ kind: "COMPLIANCE", available_actions: ["REFUND", "DISMISS"] });
     expect(await refused(id, "REFUND", {}, world.max)).toMatchObject({
       code: "FORBIDDEN",
@@ -173,7 +177,7 @@ describe("opening", () => {
 });
 
 describe("resolving", () => {
-  test("is done once, however often and at once; the outcome, who and why are kept, and events say so", async () => {
+  test("is executed once, also by concurrent requests; outcome, person and reason are stored and in events", async () => {
     const id = await open();
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>
@@ -212,7 +216,7 @@ describe("resolving", () => {
     expect(escalationTicket.events[0].data).not.toHaveProperty("input");
   });
 
-  test("a failed action does nothing, says why, and can be chosen again or replaced", async () => {
+  test("a failed action changes nothing, reports the reason, and can be retried or replaced", async () => {
     const id = await open();
     expect(await resolve(id, "RETRY", { note: "refuse" })).toMatchObject({
       status: "FAILED",
@@ -233,7 +237,7 @@ describe("resolving", () => {
     expect(await done(id)).toBe(1);
   });
 
-  test("what the caller did wrong is refused, and nothing was chosen", async () => {
+  test("an invalid request is refused, and no action is chosen", async () => {
     const id = await open();
     const nobody = "0199aaaa-0000-7000-8000-000000000000";
     for (const [refusal, expected] of [
@@ -266,7 +270,7 @@ describe("resolving", () => {
     expect(await done(id)).toBe(1);
   });
 
-  test("ends at dueAt; then and after a decision nothing is changed", async () => {
+  test("expires at dueAt; after that or a decision, it cannot be changed", async () => {
     const id = await open({ due_at: new Date(Date.now() + 3_600_000) });
     const change = (input: object) =>
       world.owen.refused(
@@ -308,7 +312,7 @@ describe("resolving", () => {
       world.max.id,
       world.ada.id,
     ]);
-    // A lead is assigned to somebody with a part in its project.
+    // The assignee of a lead must have a role in its project.
     const ticket = await about(first!);
     expect(await refused(ticket, "REASSIGN", { assigneeId: world.olga.id })).toMatchObject({
       code: "BAD_USER_INPUT",
@@ -321,7 +325,7 @@ describe("resolving", () => {
     });
   });
 
-  test("in an archived project tickets are opened, and not resolved", async () => {
+  test("in an archived project tickets are opened, but cannot be resolved", async () => {
     const project = await table.create("createProject", {
       organizationId: world.harbour.id,
       title: "Old Oaks",
@@ -403,10 +407,10 @@ describe("inventory conflicts", () => {
     expect(await of("INVENTORY_CONFLICT", first)).toEqual([]);
   });
 
-  test("a reservation that ran out as another took the home; from a purchase nothing is taken", async () => {
+  test("an expired reservation whose home another one claims; purchases keep their home", async () => {
     const [unitId, ann, ben] = [await table.unit(), await table.lead(), await table.lead()];
     const first = await reserve(unitId, ann);
-    // Past its time, and nobody has looked yet: only whoever takes the home next finds out.
+    // Expired, but not yet processed: the next claim of the home discovers it.
     await world.owner.query(
       `begin; set local session_replication_role = replica;
        update app_hidden.claims set expires_at = now() - interval '1 second' where subject_id = '${first}';
@@ -431,7 +435,7 @@ describe("inventory conflicts", () => {
     expect((await resolve(ticket.id, "DISMISS")).status).toBe("RESOLVED");
   });
 
-  test("an accepted offer whose time ran out, when another takes the home", async () => {
+  test("an accepted offer that expired, when another takes the home", async () => {
     const unitId = await table.unit();
     const negotiation = await table.negotiation({ unitId });
     await table.answer(await table.offer(negotiation, "BUYER", 390_000), "ACCEPT");
@@ -454,7 +458,7 @@ describe("duplicate leads", () => {
   const lead = async (input: object, by = world.owen, project = world.project) =>
     (await createLead(by, { projectId: project.id, name: `Dana ${++serial}`, ...input })).id;
 
-  test("one phone number, two addresses: MERGE makes them one, with all that hangs on them", async () => {
+  test("one phone number, two addresses: MERGE merges the leads with all related records", async () => {
     const number = phone();
     const first = await lead({ phone: number, email: `dana${serial}@example.com`, tags: ["loft"] });
     const { contactProject } = await world.owen.get(
@@ -513,7 +517,7 @@ describe("duplicate leads", () => {
     });
   });
 
-  test("does not ask again after a dismissal; a shared phone number is ignored", async () => {
+  test("no ticket is opened again after a dismissal; a shared phone number is ignored", async () => {
     const number = phone();
     const first = await lead({ phone: number });
     const second = await lead({ phone: phone() });
@@ -536,7 +540,7 @@ describe("duplicate leads", () => {
     expect(await of("DUPLICATE_LEAD", third)).toHaveLength(1);
     expect(await of("DUPLICATE_LEAD", fourth)).toHaveLength(1);
     expect(await of("DUPLICATE_LEAD", fifth)).toEqual([]);
-    // Another project has leads of its own.
+    // Leads of another project do not count.
     const elsewhere = await lead({ phone: number }, world.owen, world.park);
     expect(await of("DUPLICATE_LEAD", elsewhere)).toEqual([]);
   });
@@ -569,7 +573,7 @@ describe("duplicate leads", () => {
       subject_id: both[1],
       project_id: world.project.id,
     });
-    // Each may have one purchase without a home; one lead has one.
+    // Each lead may have one purchase without a home, so the merged lead would have two.
     for (const leadId of both) await createBuyer(world.owen, world.project, { leadId });
     expect(await resolve(id, "MERGE")).toMatchObject({
       status: "FAILED",

@@ -1,4 +1,4 @@
-/** explainAccess: administrators ask why a person sees a record or does not. */
+/** explainAccess: administrators find out why a person can or cannot see a record. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
@@ -25,7 +25,7 @@ const explain = async (person: Person, id: string, more: object = {}, by = world
 const refusal = async (person: Person, id: string, more: object = {}, by = world.ada) =>
   (await by.refused(EXPLAIN, variables(person, id, more))).code;
 
-test("roles, assignments and affiliations decide, and the answer is what the person meets", async () => {
+test("the reasons are roles, assignments and affiliations, and agree with the person's access", async () => {
   const { max, mia, sam, bob, leads } = world;
   expect(await explain(max, leads.maxs.id)).toMatchObject({
     isVisible: true,
@@ -72,7 +72,7 @@ test("the organization is given by id or slug", async () => {
   expect(await refusal(max, leads.maxs.id, { organizationId: "no-such-organization" })).toBe("NOT_FOUND");
 });
 
-test("what a person lacks in other organizations is not told", async () => {
+test("does not reveal what the person lacks in other organizations", async () => {
   const { bob, leads, summit, owner } = world;
   const isOverdue = (organizationId: string) =>
     owner
@@ -99,7 +99,7 @@ test("what a person lacks in other organizations is not told", async () => {
   expect((await explain(bob, leads.open.id)).reason).toBe("SECOND_FACTOR_MISSING");
 });
 
-test("a field that is masked for the person is said to be, and a public record is", async () => {
+test("masked fields and public records are reported", async () => {
   const { park, mia, sam, owen } = world;
   const metadata = { type: "Project", field: "metadata" };
   expect(await explain(sam, park.id, metadata)).toMatchObject({ reason: "PUBLIC", isFieldVisible: false });
@@ -109,7 +109,7 @@ test("a field that is masked for the person is said to be, and a public record i
   expect((await explain(mia, park.id, { type: "Project" })).isFieldVisible).toBeNull();
 });
 
-test("several explanations in one request do not mix people, and the request stays the viewer's own", async () => {
+test("several explanations in one request are independent, and the viewer of the request is unchanged", async () => {
   const { max, mia, ada, leads } = world;
   const answer = await ada.get(
     `query ($organizationId: ID!, $max: ID!, $mia: ID!, $id: ID!) {
@@ -127,7 +127,7 @@ test("several explanations in one request do not mix people, and the request sta
   });
 });
 
-test("only administrators ask, about records that they see and people whom they know", async () => {
+test("is limited to administrators, records that they see and people whom they know", async () => {
   const { max, mia, olga, anonymous, leads, summit } = world;
   const id = leads.maxs.id;
   expect(await refusal(mia, id, {}, max)).toBe("FORBIDDEN");

@@ -19,8 +19,8 @@ import { startS3, type S3 } from "../harness/s3.ts";
 import { picture } from "../harness/upload.ts";
 import { join, programOf } from "../harness/world.ts";
 
-// Files of records: that one holds what its requester may see and nothing more, in every format, whatever breaks off on the way.
-// They lie in a store that speaks the S3 protocol. Who may do what: outsideMatrix.test.ts.
+// Exports: a file contains exactly what its requester may see, in every format, also after failures. Files
+// are stored in an S3 store. Permissions: outsideMatrix.test.ts.
 
 let s3: S3;
 let folder: string;
@@ -102,7 +102,7 @@ const reading = `query ($id: ID!) { export(id: $id) { subject format status file
 const read = async (id: string, person = world.owen) => (await person.get(reading, { id })).export;
 const work = (fileStore = store) => runJobs(world.database.ownerUrl, outbox.provider, fileStore);
 
-/** Asks this server for an address of the API, whose own host is another in these tests. */
+/** Requests a URL of the API from this server, although the URL has another host in these tests. */
 function download(
   address: string,
 ): Promise<{ status: number; type: string | undefined; disposition: string | undefined; body: Buffer }> {
@@ -120,7 +120,7 @@ function download(
   });
 }
 
-/** The file that an export of that form becomes. */
+/** Creates an export with these settings and returns its file. */
 async function file(
   rest: Record<string, unknown>,
   person = world.owen,
@@ -136,7 +136,7 @@ async function file(
   return { id, body, type };
 }
 
-/** Ends what waits, so that the next test does not meet the limit. */
+/** Cancels all waiting exports, so that the next test does not reach the limit. */
 const clear = () =>
   world.owner.query(
     "begin; select set_config('plat.service', 'on', true); update app_public.exports set status = 'CANCELLED' where status in ('PENDING', 'PROCESSING'); commit",
@@ -145,7 +145,7 @@ const clear = () =>
 describe("the queue", () => {
   const place = async (id: string, person: Person) =>
     (await person.get("query ($id: ID!) { export(id: $id) { status queuePosition } }", { id })).export;
-  /** Whether a worker that takes up the job of an export begins with it. */
+  /** Whether a worker that takes the job of an export begins it. */
   const begins = async (id: string): Promise<boolean> =>
     (await world.owner.query("select * from app_private.start_export($1, 'somebody')", [id])).rowCount === 1;
   const jobs = async (): Promise<string[]> =>
@@ -155,7 +155,7 @@ describe("the queue", () => {
       )
     ).rows.map(({ id }) => id);
 
-  test("the fourth of a person waits, others do not, and people take turns", async () => {
+  test("the fourth export of a person waits, those of others do not, and people take turns", async () => {
     const { id } = await create();
     const ofAda: string[] = [];
     for (let n = 0; n < 6; n++) ofAda.push(await start(id, world.ada));
@@ -164,7 +164,7 @@ describe("the queue", () => {
     expect(await place(ofAda[0]!, world.ada)).toEqual({ status: "PROCESSING", queuePosition: null });
     expect(await place(ofAda[3]!, world.ada)).toEqual({ status: "PENDING", queuePosition: 1 });
     expect(await place(ofAda[5]!, world.ada)).toEqual({ status: "PENDING", queuePosition: 3 });
-    // Whoever has none under way comes before the rest of hers, though later.
+    // The export of a person without a running one comes before her waiting ones, although it is later.
     const ofMax = await start(id, world.max);
     expect(await place(ofMax, world.max)).toEqual({ status: "PENDING", queuePosition: 1 });
     expect(await place(ofAda[3]!, world.owen)).toEqual({ status: "PENDING", queuePosition: 2 });
@@ -175,7 +175,7 @@ describe("the queue", () => {
       id: ofAda[0],
     });
     expect(await jobs()).toEqual([ofAda[3]]);
-    // One that waits can be cancelled; the next one moves up.
+    // A waiting export can be cancelled; the next one advances in the queue.
     await world.ada.get("mutation ($id: ID!) { cancelExport(input: { id: $id }) { status } }", {
       id: ofAda[4],
     });
@@ -189,15 +189,15 @@ describe("the queue", () => {
     await clear();
   });
 
-  test("of an organization ten are written at a time; another one does not wait for them", async () => {
+  test("ten exports of an organization are written concurrently; those of another organization do not wait for them", async () => {
     const { id } = await create();
     const people = [world.owen, world.ada, world.max, await world.signUp("Ines"), await world.signUp("Jon")];
     await Promise.all(people.slice(3).map((person) => join(world, world.harbour.id, person, "MEMBER")));
-    const asked: string[] = [];
-    for (let n = 0; n < 3; n++) for (const person of people) asked.push(await start(id, person));
+    const requested: string[] = [];
+    for (let n = 0; n < 3; n++) for (const person of people) requested.push(await start(id, person));
     const begun = [];
-    for (const exported of asked) if (await begins(exported)) begun.push(exported);
-    expect(begun).toEqual(asked.slice(0, 10));
+    for (const exported of requested) if (await begins(exported)) begun.push(exported);
+    expect(begun).toEqual(requested.slice(0, 10));
     const { createCustomExport: foreign } = await world.olga.get(
       creation,
       input({ organizationId: world.summit.id }),
@@ -206,18 +206,18 @@ describe("the queue", () => {
     await clear();
   });
 
-  test("all that were asked for at once become files", async () => {
+  test("all exports that were requested at once are completed", async () => {
     const { id } = await create();
-    const asked = await Promise.all(Array.from({ length: 6 }, () => start(id, world.ada)));
+    const requested = await Promise.all(Array.from({ length: 6 }, () => start(id, world.ada)));
     await work();
     expect(
-      await Promise.all(asked.map(async (exported) => (await read(exported, world.ada)).status)),
+      await Promise.all(requested.map(async (exported) => (await read(exported, world.ada)).status)),
     ).toEqual(Array(6).fill("COMPLETED"));
   });
 });
 
-describe("for whom", () => {
-  test("the address is the requester's alone; each finds their own files", async () => {
+describe("permissions", () => {
+  test("only the requester gets the URL and finds the file", async () => {
     const { id } = await create();
     const exported = await start(id, world.max);
     const ofAda = await start(id, world.ada);
@@ -239,7 +239,7 @@ describe("for whom", () => {
     });
   });
 
-  test("a column that the runner may not see is refused, with the path", async () => {
+  test("a column that the requester may not see is refused, with the path", async () => {
     const { id } = await create({ subject: "BUYERS", columns: ["fullName", "dob"] });
     expect(await world.max.refused(running, { id })).toMatchObject({
       code: "FORBIDDEN",
@@ -250,7 +250,7 @@ describe("for whom", () => {
     expect(left.columns).not.toContain("dob");
   });
 
-  test("what is done is not cancelled any more", async () => {
+  test("a completed export cannot be cancelled", async () => {
     const cancel = "mutation ($id: ID!) { cancelExport(input: { id: $id }) { status } }";
     const { id } = await create();
     expect(await world.max.get(cancel, { id: await start(id, world.max) })).toEqual({
@@ -265,7 +265,7 @@ describe("for whom", () => {
 });
 
 describe("the file", () => {
-  test("CSV: what its requester sees, without formulas, marked as UTF-8", async () => {
+  test("CSV: contains what its requester sees, without formulas, with a UTF-8 byte order mark", async () => {
     const columns = ["name", "phone", "company", "budgetMin", "status"];
     const { id, body, type } = await file({ columns, sort: [{ column: "name", direction: "DESC" }] });
     expect(type).toBe("text/csv; charset=utf-8");
@@ -291,7 +291,7 @@ describe("the file", () => {
       allowedTransitions: [],
     });
     expect(found.filename).toMatch(/^all-our-leads-\d{4}-\d\d-\d\d\.csv$/);
-    // The requester gets a mail.
+    // The requester is notified by mail.
     await world.owner.query("select app_private.fan_out_notifications(1000)");
     await world.owner.query("update graphile_worker._private_jobs set run_at = now()");
     await work();
@@ -326,7 +326,7 @@ describe("the file", () => {
     });
   });
 
-  test("JSONL: an object per line, as the API gives values", async () => {
+  test("JSONL: an object per line, with values as in the API", async () => {
     const { body } = await file({
       format: "JSONL",
       columns: ["name", "budgetMin", "isAgent", "tags", { column: "status", as: "Stage" }],
@@ -337,7 +337,7 @@ describe("the file", () => {
     );
   });
 
-  test("XLSX: texts, numbers and days as what they are", async () => {
+  test("XLSX: texts, numbers and dates as cells of their type", async () => {
     const { body } = await file({
       format: "XLSX",
       columns: ["name", "budgetMin", "registeredAt"],
@@ -361,13 +361,13 @@ describe("the file", () => {
     expect(text).toMatch(/Name\s+Status\s+Budget min/);
     expect(text).toContain("Sams Sally");
     expect(text).toContain("250,000.50");
-    // Omitted, there are as many of the columns by default as a page has room for.
+    // By default, there are as many columns as fit on a page.
     const [all, paper] = [await create(), await create({ format: "PDF" })];
     expect(all.columns.length).toBeGreaterThan(12);
     expect(paper.columns).toEqual(all.columns.slice(0, 12));
   });
 
-  test("every letter, in every format", async () => {
+  test("every character, in every format", async () => {
     const texts = {
       "Zażółć gęślą jaźń": 0,
       "Příliš žluťoučký kůň": 0,
@@ -377,7 +377,7 @@ describe("the file", () => {
       "Nguyễn Thị Hằng": 0,
       "Home 東京 🏠👩‍👩‍👧 end": 0,
       "_x0041_ \u0001 <&>": 0,
-      // No formula, whether commas separate cells or semicolons do.
+      // Formulas are escaped after commas and semicolons.
       "-5": "'-5",
       "@SUM(1)": "'@SUM(1)",
       "＝1+1": "'＝1+1",
@@ -411,7 +411,7 @@ describe("the file", () => {
     expect(body.length).toBeLessThan(60_000);
     const { text } = await extractText(await getDocumentProxy(body), { mergePages: true });
     for (const shown of Object.keys(texts).slice(0, 6)) expect(text).toContain(shown);
-    // One sign for each that the font does not have.
+    // A replacement character for each one that the font lacks.
     expect(text).toContain("Home \ufffd\ufffd \ufffd\ufffd end");
   });
 
@@ -450,8 +450,8 @@ describe("the file", () => {
     ]);
   });
 
-  test("every subject, in every format, with every column; without a row too", async () => {
-    // As many at once as nobody could ask for.
+  test("every subject, in every format, with every column, also without rows", async () => {
+    // More at once than the limit allows, so they are created in SQL.
     const { rows } = await world.owner.query<{ id: string; subject: string }>(
       `with asked as (
          insert into app_public.exports (organization_id, subject, format, columns, filter, requested_by_id, filename)
@@ -490,7 +490,7 @@ describe("the file", () => {
     expect(body.length).toBe(0);
   });
 
-  test("a large one goes to the store in parts", async () => {
+  test("a large file is uploaded to the store in parts", async () => {
     await world.owner.query(
       `insert into app_public.tasks (organization_id, project_id, title, description)
        select $1, $2, 'Large', repeat('x', 19999) || i % 10 from generate_series(1, 300) i`,
@@ -522,7 +522,7 @@ describe("the file", () => {
           return store.get(...args);
         },
       });
-      // No transaction lasts as long as pictures are fetched.
+      // No transaction stays open while pictures are fetched.
       expect(open.filter((amount) => amount > 0)).toEqual([]);
       const found = await read(exportFloorPlans.id, world.max);
       expect(found).toMatchObject({ status: "COMPLETED", format: "PDF" });
@@ -566,14 +566,14 @@ describe("the file", () => {
   });
 });
 
-describe("what breaks off", () => {
+describe("failures and lost access", () => {
   const demote = (person: Person, role: string) =>
     world.owner.query(
       "update app_public.organization_user_connections set role = $3 where user_id = $1 and organization_id = $2",
       [person.id, world.harbour.id, role],
     );
 
-  test("a right that is lost before, while or after it is written", async () => {
+  test("a permission that is lost before, while or after the file is written", async () => {
     const amy = await world.signUp("Amy Admin");
     await join(world, world.harbour.id, amy, "ADMIN");
     const { id } = await create({ columns: ["name"] });
@@ -620,7 +620,7 @@ describe("what breaks off", () => {
     expect(await s3.keys()).toEqual(kept);
   });
 
-  test("two jobs at once: one writes it", async () => {
+  test("of two concurrent jobs, one writes the file", async () => {
     const id = await start((await create({ columns: ["name"] })).id);
     await world.owner.query(
       "select app_private.add_job('export__requested', jsonb_build_object('id', $1::uuid))",
@@ -641,11 +641,11 @@ describe("what breaks off", () => {
     expect(rows).toHaveLength(1);
   });
 
-  test("a worker that died is followed by another, which starts over; what the first left is removed", async () => {
+  test("the export of a dead worker is restarted by another; the file of the first is removed", async () => {
     const kept = await s3.keys();
     const id = await start((await create({ columns: ["name"] })).id);
     await world.owner.query("update graphile_worker._private_jobs set run_at = 'infinity'");
-    // As the first one left it: at work, with a file in the store.
+    // The state that the first worker left: running, with a file in the store.
     const { rows } = await world.owner.query("select worker from app_private.start_export($1, null)", [id]);
     await world.owner.query("select app_private.keep_export_file($1, $2, 'abandoned')", [id, rows[0].worker]);
     await store.put("abandoned", { path: import.meta.filename }, { size: 1, type: "text/csv" });
@@ -654,11 +654,11 @@ describe("what breaks off", () => {
       [id],
     );
     expect(await read(id)).toMatchObject({ status: "PROCESSING", progress: 0 });
-    // The sweep finds that nobody is at it.
+    // The sweep detects that no worker processes it.
     await world.owner.query("select app_private.add_job('exports__sweep')");
     await work();
     expect(await read(id)).toMatchObject({ status: "COMPLETED", rowCount: 5 });
-    // The first one, if it were alive after all, cannot finish it or give it up any more.
+    // The first worker, if it were still alive, can no longer complete or fail it.
     const late = await world.owner.query("select app_private.finish_export($1, $2, 1, 1, 'x') as done", [
       id,
       rows[0].worker,
@@ -667,7 +667,7 @@ describe("what breaks off", () => {
     expect(await s3.keys()).toHaveLength(kept.length + 1);
   });
 
-  test("a store that fails: tried again, a few times", async () => {
+  test("an error of the store is retried a few times", async () => {
     const id = await start((await create()).id);
     const broken: FileStore = { ...store, put: () => Promise.reject(new Error("no room")) };
     const again = () =>
@@ -698,7 +698,7 @@ describe("what breaks off", () => {
   });
 });
 
-describe("what cannot be", () => {
+describe("invalid requests", () => {
   test.each<[Record<string, unknown>, string]>([
     [{ columns: ["secret"] }, "columns.0"],
     [{ columns: [{ aggregate: "COUNT" }] }, "columns"],
@@ -734,7 +734,7 @@ describe("what cannot be", () => {
     expect(await world.owen.refused(creation, input(rest))).toMatchObject({ code: "BAD_USER_INPUT", field });
   });
 
-  test("more rows than a file of the format can have, when it is asked for and when it is written", async () => {
+  test("too many rows for the format, when it is requested and when it is written", async () => {
     const most = (rows: number) =>
       world.owner.query(
         `create or replace function app_hidden.most_rows_of_export(subject text, format text) returns int
@@ -754,7 +754,7 @@ describe("what cannot be", () => {
     await clear();
   });
 
-  test("more than may wait", async () => {
+  test("too many waiting exports", async () => {
     const { id } = await create();
     await world.owner.query(
       `insert into app_public.exports (organization_id, subject, format, requested_by_id, filename)
@@ -771,10 +771,10 @@ describe("what cannot be", () => {
     await clear();
   });
 
-  test("what does not exist, and a lost update", async () => {
+  test("an unknown record, and a lost update", async () => {
     const { id } = await create();
     expect(await world.owen.refused(running, { id: world.project.id })).toMatchObject({ code: "NOT_FOUND" });
-    // A public project, which everybody sees, is not for others to export.
+    // A public project is visible to everybody, but others cannot export it.
     const foreign = await world.olga.ask(
       creation,
       input({ organizationId: world.summit.id, projectId: world.park.id }),
@@ -801,7 +801,7 @@ describe("what cannot be", () => {
   });
 });
 
-describe("the figures of a report", () => {
+describe("the results of a report", () => {
   const REPORT = "mutation ($input: CreateCustomReportInput!) { createCustomReport(input: $input) { id } }";
   const EXPORT =
     "mutation ($id: ID!, $format: ExportFormat) { exportCustomReport(input: { id: $id, format: $format }) { id subject groupBy customReport { id } } }";
@@ -833,7 +833,7 @@ describe("the figures of a report", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
 
-  test("are in the file what the report shows, in every format", async () => {
+  test("the file has the results of the report, in every format", async () => {
     await clear();
     const id = await report({
       groupBy: ["project", "status"],
@@ -864,7 +864,7 @@ describe("the figures of a report", () => {
     expect(paper.text).toContain(figures[0].project);
   });
 
-  test("of one number, of rows, and of floor plans on paper", async () => {
+  test("a single number, rows, and floor plans as PDF", async () => {
     await clear();
     const total = await report({ columns: [{ aggregate: "COUNT" }] });
     expect(lines((await exported(total, "JSONL")).body)).toEqual(await shown(total));
@@ -877,7 +877,7 @@ describe("the figures of a report", () => {
     expect(paper.text).not.toContain("Birch");
   });
 
-  test("require read access to the report", async () => {
+  test("requires read access to the report", async () => {
     await clear();
     const id = await report({ groupBy: ["project"] });
     for (const person of [world.owen, world.ada, world.max])
@@ -898,12 +898,12 @@ describe("the figures of a report", () => {
     });
     const deposits = await report({ subject: "CHARGES", groupBy: ["status"] });
     expect(await world.max.refused(EXPORT, { id: deposits })).toMatchObject({ code: "FORBIDDEN" });
-    // The file is the requester's; others read that there is one.
+    // Only the requester gets the file; others see that the export exists.
     const mine = await exported(id, "CSV", world.max);
     expect((await read(mine.id, world.owen)).url).toBeNull();
   });
 
-  test("are refused of commissions, which are not kept yet", async () => {
+  test("commission reports cannot be exported, because commissions are not stored yet", async () => {
     const refusal = {
       code: "BAD_USER_INPUT",
       field: "kind",
@@ -920,7 +920,7 @@ describe("the figures of a report", () => {
     const CHANGE =
       "mutation ($id: ID!, $kind: ReportKind) { updateCustomReport(input: { id: $id, kind: $kind }) { kind } }";
     expect(await world.owen.refused(CHANGE, { id, kind: "COMMISSION" })).toMatchObject(refusal);
-    // One from before is told so, and works again as another kind.
+    // An older report of this kind is refused with the reason, and works after a change of its kind.
     const client = await world.owner.connect();
     await client.query(
       `begin; set local session_replication_role = replica; update app_public.custom_reports set kind = 'COMMISSION' where id = '${id}'; commit`,

@@ -25,7 +25,7 @@ const withKey = (key: string) => ({ headers: { "Idempotency-Key": key } });
 const leadsNamed = async (name: string) =>
   (await world.owner.query("select id from app_public.leads where name = $1", [name])).rows.length;
 
-test("a repeat by header gets the first answer without a second effect", async () => {
+test("repeating a request with the header returns the first response, without a second effect", async () => {
   const key = randomUUID();
   const variables = lead();
   const first = await world.ada.ask(createLead, variables, withKey(key));
@@ -36,13 +36,13 @@ test("a repeat by header gets the first answer without a second effect", async (
   const again = await world.ada.ask(createLead, variables, withKey(key));
   expect(again.errors).toBeUndefined();
   expect(again.data).toEqual(first.data);
-  const told = [first, again].map(({ headers }) => headers["idempotency-replayed"]);
-  expect(told).toEqual([undefined, "true"]);
+  const replayed = [first, again].map(({ headers }) => headers["idempotency-replayed"]);
+  expect(replayed).toEqual([undefined, "true"]);
   expect(again.data.createLead.version).toBe(1);
   expect(await leadsNamed(variables.input.name)).toBe(1);
 });
 
-test("a repeat by the input's key does too, and the input's key comes before the header", async () => {
+test("so does repeating it with the key in the input, which takes precedence over the header", async () => {
   const variables = lead({ idempotencyKey: randomUUID() });
   const first = await world.ada.ask(createLead, variables, withKey(randomUUID()));
   const again = await world.ada.ask(createLead, variables, withKey(randomUUID()));
@@ -51,7 +51,7 @@ test("a repeat by the input's key does too, and the input's key comes before the
   expect(await leadsNamed(variables.input.name)).toBe(1);
 });
 
-test("generated operations, deletions and functions that return a scalar are repeated alike", async () => {
+test("generated operations, deletions and functions that return a scalar are idempotent too", async () => {
   const key = () => withKey(randomUUID());
   const source = `mutation ($input: CreateLeadSourceInput!) { createLeadSource(input: $input) { id code } }`;
   const sourceInput = { input: { projectId: world.project.id, name: `Fair ${randomUUID()}` } };
@@ -89,7 +89,7 @@ test("generated operations, deletions and functions that return a scalar are rep
   expect(rows).toHaveLength(1);
 });
 
-test("20 at once, over two processes, have one effect and one answer", async () => {
+test("20 concurrent requests on two processes have one effect and one response", async () => {
   const key = randomUUID();
   const variables = lead({ email: `${randomUUID()}@example.com` });
   const there = other.person(world.ada.token!);
@@ -105,7 +105,7 @@ test("20 at once, over two processes, have one effect and one answer", async () 
   expect(await leadsNamed(variables.input.name)).toBe(1);
 });
 
-test("the same key with another body is refused, whatever the field is called", async () => {
+test("reusing a key with another body is refused, for any field", async () => {
   const key = randomUUID();
   await world.ada.ask(createLead, lead(), withKey(key));
   const variables = lead();
@@ -134,7 +134,7 @@ test("two viewers may use the same key", async () => {
   expect(errors?.[0]?.extensions.code).toBe("NOT_FOUND");
 });
 
-test("a restricted access token reads no answer that was given to more than itself", async () => {
+test("a restricted access token does not get a stored response of a less restricted one", async () => {
   const create = `mutation ($input: CreateAccessTokenInput!) { createAccessToken(input: $input) { token } }`;
   const { createAccessToken } = await world.ada.get(create, {
     input: { name: "narrow", scopes: ["project.read"] },
@@ -146,7 +146,7 @@ test("a restricted access token reads no answer that was given to more than itse
   expect(narrow.data).toEqual({ createLead: null });
 });
 
-test("each field of a request has its own place, and a failed one may be tried again", async () => {
+test("each field of a request is stored separately, and a failed one can be retried", async () => {
   const key = randomUUID();
   const document = `mutation ($a: CreateLeadInput!, $b: CreateLeadInput!) {
     a: createLead(input: $a) { id }
@@ -168,12 +168,12 @@ test("each field of a request has its own place, and a failed one may be tried a
   expect((await world.ada.ask(document, variables, withKey(key))).data).toEqual(second.data);
 });
 
-test("a caller who was gone before the answer finds it", async () => {
+test("a client that disconnected before the response can get it later", async () => {
   const key = randomUUID();
   const variables = lead();
   const gone = new AbortController();
   const request = world.ada.ask(createLead, variables, { ...withKey(key), signal: gone.signal });
-  const settled = Promise.allSettled([request]); // the answer may come before the caller is gone
+  const settled = Promise.allSettled([request]); // the response may arrive before the client has disconnected
   await until(async () => (await leadsNamed(variables.input.name)) === 1);
   gone.abort();
   await settled;
@@ -183,7 +183,7 @@ test("a caller who was gone before the answer finds it", async () => {
   expect(await leadsNamed(variables.input.name)).toBe(1);
 });
 
-test("a process that loses the database has no effect, and the key remains free", async () => {
+test("if the process loses the database, the mutation has no effect and the key remains unused", async () => {
   const key = randomUUID();
   const variables = lead();
   const blocker = await world.owner.connect();
@@ -191,7 +191,7 @@ test("a process that loses the database has no effect, and the key remains free"
     await blocker.query("begin; lock table app_public.leads in access exclusive mode");
     const cutOff = world.ada.ask(createLead, variables, withKey(key));
     const killed = async () =>
-      // Not the blocker's: within a transaction, pg_stat_activity stays as it was first read.
+      // A statement outside of the blocking transaction, in which pg_stat_activity would not be updated.
       (
         await world.owner.query(
           `select pg_terminate_backend(pid) from pg_stat_activity
@@ -211,7 +211,7 @@ test("a process that loses the database has no effect, and the key remains free"
   expect(await leadsNamed(variables.input.name)).toBe(1);
 });
 
-test("a repeat in another process after the first one has ended finds the answer", async () => {
+test("after the first process has ended, another process returns the stored response", async () => {
   const key = randomUUID();
   const variables = lead();
   const dying = await startApi(world.database);
@@ -222,7 +222,7 @@ test("a repeat in another process after the first one has ended finds the answer
   expect(again.data).toEqual(first.data);
 });
 
-test("secrets that are shown once are repeated for the same key, and not stored for others", async () => {
+test("secrets that are shown once are returned again for the same key, and not stored readably", async () => {
   const key = randomUUID();
   const create = `mutation { createAccessToken(input: { name: "once" }) { id token } }`;
   const first = await world.ada.ask(create, {}, withKey(key));
@@ -239,7 +239,7 @@ test("secrets that are shown once are repeated for the same key, and not stored 
       );
 });
 
-test("a repeated sign-up answers as its new user, until the password changes", async () => {
+test("a repeated sign-up returns the response of the new user, until the password changes", async () => {
   const key = randomUUID();
   const email = `${randomUUID()}@example.com`;
   const signUp = `mutation ($input: CreateAccountInput!) { createAccount(input: $input) { id email } }`;
@@ -262,7 +262,7 @@ test("a repeated sign-up answers as its new user, until the password changes", a
   expect(late.data).toEqual({ createAccount: null });
 });
 
-test("after 24 hours the key is new, and the sweep forgets it", async () => {
+test("after 24 hours the key can be used again, and the sweep deletes it", async () => {
   const key = randomUUID();
   const variables = lead();
   const first = await world.ada.ask(createLead, variables, withKey(key));
@@ -286,7 +286,7 @@ test("after 24 hours the key is new, and the sweep forgets it", async () => {
   expect(swept).toBe(rows[0].all);
 });
 
-test("a key of the wrong form is refused for a mutation, and means nothing to a query", async () => {
+test("a malformed key is refused for a mutation, and ignored for a query", async () => {
   const variables = lead();
   for (const key of ["", "x".repeat(256), "caf\u00e9"]) {
     const { errors } = await world.ada.ask(createLead, variables, withKey(key));
@@ -305,7 +305,7 @@ test("a key of the wrong form is refused for a mutation, and means nothing to a 
   expect((await world.ada.ask("{ viewer { id email } }", {}, query)).errors).toBeUndefined();
 });
 
-test("a key costs no further statement", async () => {
+test("a key takes no additional statement", async () => {
   const count = async (person: Person, key: string | null) =>
     (await world.statements(() => person.ask(createLead, lead(), key ? withKey(key) : {}))).count;
   expect(await count(world.ada, randomUUID())).toBe(await count(world.ada, null));

@@ -73,7 +73,7 @@ const digest = async (projectId: string) =>
     )
   ).rows[0];
 
-test("brings in purchases with their homes, leads and members, and again changes nothing", async () => {
+test("imports purchases with their homes, leads and members; importing again changes nothing", async () => {
   const projectId = await newProject(3);
   const lead = await createLead(world.owen, { projectId, name: "Lea Lund", email: "lea@example.com" });
   const file = [
@@ -111,7 +111,7 @@ test("brings in purchases with their homes, leads and members, and again changes
   expect(await digest(projectId)).toEqual(before);
 });
 
-test("changes what is there, where it is asked to, by the steps that there are", async () => {
+test("updates existing purchases on request, within the allowed transitions", async () => {
   const projectId = await newProject(3);
   await importing(
     { projectId },
@@ -137,18 +137,18 @@ test("changes what is there, where it is asked to, by the steps that there are",
   ]);
 });
 
-test("takes the good rows, and says what is wrong with each of the others", async () => {
+test("imports valid rows and reports the errors of the others", async () => {
   const projectId = await newProject(5);
   await create("createReservation", { unitId: await unitId(projectId, "4"), acceptedTerms: true });
   await importing({ projectId }, "unit,email,price", "5,first@example.com,400000");
   const answer = await importing(
     { projectId },
     "Unit,Lot,First,Last,Email,Phone,Price,Status,Sales Rep,Signed",
-    "1,,Ada,One,ada@example.com,,400000,,,", // good
-    "1,,Ida,Two,ida@example.com,,400000,,,", // twice
+    "1,,Ada,One,ada@example.com,,400000,,,", // valid
+    "1,,Ida,Two,ida@example.com,,400000,,,", // duplicate number
     "77,,No,Unit,,,400000,,,",
     "2,L9,Both,Of,,,400000,,,",
-    "3,,,,,,400000,,,", // nobody
+    "3,,,,,,400000,,,", // no person
     ",,No,Price,,,,,,",
     ",,Bad,Price,,,1.005,,,",
     ",,Bad,Phone,,12,400000,,,",
@@ -176,7 +176,7 @@ test("takes the good rows, and says what is wrong with each of the others", asyn
   ]);
 });
 
-test("a dry run keeps nothing, a key makes one of two, a missing column refuses the file", async () => {
+test("a dry run stores nothing, a key deduplicates, and a missing column refuses the file", async () => {
   const projectId = await newProject(2);
   const before = await digest(projectId);
   const dry = await importing(
@@ -216,7 +216,7 @@ async function unitId(projectId: string, number: string): Promise<string> {
   return rows[0].id;
 }
 
-test("sales of before keep their days: when they were firm, sold, closed", async () => {
+test("imported past sales keep the dates on which they became firm, sold and closed", async () => {
   const projectId = await newProject(3);
   const answer = await importing(
     { projectId },
@@ -247,7 +247,7 @@ test("sales of before keep their days: when they were firm, sold, closed", async
       buyer: { purchaseDate: "2024-03-01", purchaseFirmDate: "2024-03-20", closingDate: "2025-06-30" },
     },
   ]);
-  // What the file says nothing about was now.
+  // Dates that the file omits are set to the time of the import.
   expect(sold[0].number).toBe("3");
   expect(Date.now() - Date.parse(sold[0].soldAt)).toBeLessThan(86_400_000);
 });

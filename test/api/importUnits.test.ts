@@ -43,13 +43,13 @@ const send = (input: Import, file: string | Buffer, person: Person = world.owen)
     { input: { ...input, file: null } },
     { "variables.input.file": { bytes: Buffer.from(file), name: "units.csv", type: "text/csv" } },
   );
-/** Imports what has to be taken. */
+/** Imports a file that must be accepted. */
 async function importing(input: Import, file: string | Buffer): Promise<any> {
   const answer = await send(input, file);
   if (answer.errors) throw new Error(JSON.stringify(answer.errors));
   return answer.data.importUnits;
 }
-/** Imports what has to be refused as a whole. */
+/** Imports a file that must be refused as a whole. */
 async function refused(input: Import, file: string | Buffer, person?: Person): Promise<any> {
   const { data, errors } = await send(input, file, person);
   expect(data?.importUnits ?? null).toBeNull();
@@ -76,7 +76,7 @@ const events = async (projectId: string): Promise<[string, string][]> =>
     )
   ).rows.map((row) => [row.name, row.channel]);
 
-test("brings in units with what a file says of them, one event each", async () => {
+test("imports units from a file, with one event each", async () => {
   const projectId = await newProject({ address: { country: "CA" } });
   await create("createFloorPlan", {
     projectId,
@@ -145,7 +145,7 @@ test("brings in units with what a file says of them, one event each", async () =
   });
 });
 
-test("takes a byte order mark, semicolons, quoted fields with line breaks, decimal commas", async () => {
+test("accepts a byte order mark, semicolons, quoted fields with line breaks, and decimal commas", async () => {
   const projectId = await newProject();
   const answer = await importing(
     { projectId },
@@ -156,11 +156,11 @@ test("takes a byte order mark, semicolons, quoted fields with line breaks, decim
     ["1", "425000.50"],
     ["2", "1250.00"],
   ]);
-  // As spreadsheets count: the blank row is one too.
+  // Rows are numbered as in spreadsheets, including blank ones.
   expect(answer.errors).toMatchObject([{ row: 5, column: "PRICE", code: "BAD_USER_INPUT", value: "bad" }]);
 });
 
-test("says of each bad row what is wrong with it, and brings in the good ones", async () => {
+test("reports the errors of each invalid row, and imports the valid ones", async () => {
   const projectId = await newProject();
   const elsewhere = await newProject();
   await create("createFloorPlan", { projectId: elsewhere, title: "Elsewhere", code: "E" });
@@ -194,7 +194,7 @@ test("says of each bad row what is wrong with it, and brings in the good ones", 
   ].join("\n");
   const answer = await importing({ projectId }, file);
   expect(counts(answer)).toEqual([2, 0, 0, 21]);
-  // A formula is text like any other.
+  // Formulas are stored as text.
   expect(answer.units.map((u: any) => [u.number, u.title])).toEqual([
     ["1", "Unit 1"],
     ["=cmd()", "=1+1"],
@@ -236,7 +236,7 @@ test("says of each bad row what is wrong with it, and brings in the good ones", 
   expect(await numbers(projectId)).toEqual(["1", "=cmd()"]);
 });
 
-test("importing again changes nothing, with updateExisting only what differs", async () => {
+test("importing again changes nothing; with updateExisting, it updates what differs", async () => {
   const projectId = await newProject();
   const file = "Unit #,Price,Status,City\n1,100,AVAILABLE,Toronto\n2,200,AVAILABLE,\n3,,,\n";
   expect(counts(await importing({ projectId }, file))).toEqual([3, 0, 0, 0]);
@@ -245,7 +245,7 @@ test("importing again changes nothing, with updateExisting only what differs", a
   expect(await events(projectId)).toHaveLength(3);
 
   const changed = "Unit #,Price,Status,City\n1,110,,Ottawa\n2,,,\n3,300,AVAILABLE,\n4,400,AVAILABLE,\n";
-  // Without the word for it, what is there stays as it is.
+  // Without updateExisting, existing units are unchanged.
   const kept = await importing({ projectId, dryRun: true }, changed);
   expect(counts(kept)).toEqual([1, 0, 3, 0]);
   const answer = await importing({ projectId, updateExisting: true }, changed);
@@ -263,7 +263,7 @@ test("importing again changes nothing, with updateExisting only what differs", a
   ).toEqual(["unit.created", "unit.price_changed", "unit.price_changed"]);
 });
 
-test("an imported unit is in every column what a created one is", async () => {
+test("an imported unit equals a created one in every column", async () => {
   const projectId = await newProject({ address: { country: "US" }, currency: "JPY" });
   const plan = await create("createFloorPlan", {
     projectId,
@@ -307,7 +307,7 @@ test("an imported unit is in every column what a created one is", async () => {
   expect(await columns(units.map((u: any) => u.id))).toEqual(await columns(created));
 });
 
-test("updates obey states and claims", async () => {
+test("updates follow the state machine and claims", async () => {
   const projectId = await newProject();
   await create("createLot", { projectId, number: "L1" });
   const { units } = await importing(
@@ -333,7 +333,7 @@ test("updates obey states and claims", async () => {
   expect(moved.errors).toMatchObject([{ row: 2, column: "lot", code: "CONFLICT" }]);
 });
 
-test("a dry run answers what would be and keeps nothing", async () => {
+test("a dry run returns the results and stores nothing", async () => {
   const projectId = await newProject();
   const answer = await importing({ projectId, dryRun: true }, "number,price\n1,100\n2,x\n");
   expect(answer).toMatchObject({
@@ -355,7 +355,7 @@ test("does not lock rows that it does not change", async () => {
     JSON.stringify(file.map((cells, n) => [n + 2, null, ...cells]));
   const client = await world.owner.connect();
   try {
-    // The import of a file that changes the second unit only, before its commit.
+    // The import of a file that changes only the second unit, before its commit.
     await client.query("begin");
     await client.query(
       "select set_config('plat.user_id', $1, true), set_config('role', 'plat_user', true), app_hidden.begin_import('importUnits', $2, '{number,floorPlan,title}')",
@@ -386,7 +386,7 @@ test("does not lock rows that it does not change", async () => {
   }
 });
 
-test("refuses a file without the columns that it takes, and one that is no CSV", async () => {
+test("refuses a file without the required columns, and one that is not CSV", async () => {
   const projectId = await newProject();
   for (const [file, expected] of [
     ["Title,Price\nA,1\n", { code: "BAD_USER_INPUT", field: "file", row: 1, columns: ["number"] }],
@@ -409,7 +409,7 @@ test("refuses a file without the columns that it takes, and one that is no CSV",
   expect(await numbers(projectId)).toEqual([]);
 });
 
-test("a million blank lines cost next to nothing", async () => {
+test("a million blank lines take no noticeable work", async () => {
   const projectId = await newProject();
   for (const blank of ["\n", "  \r\n", ",,\n", ",\n"]) {
     const answer = await importing({ projectId }, `number,price,view\n${blank.repeat(1_000_000)}1,x,\n`);
@@ -455,7 +455,7 @@ test("only owners and admins can import", async () => {
     const { data } = await send({ projectId: world.project.slug, dryRun: true }, file, person);
     expect(counts(data.importUnits)).toEqual([1, 0, 0, 0]);
   }
-  // As a data URI too.
+  // Also as a data URI.
   const uri = `data:text/csv;base64,${Buffer.from(file).toString("base64")}`;
   expect(await world.anonymous.refused(document, { input: { projectId, file: uri } })).toMatchObject({
     code: "UNAUTHENTICATED",
@@ -476,7 +476,7 @@ test("refuses an archived project", async () => {
   expect(await refused({ projectId }, "number\n1\n")).toMatchObject({ code: "PROJECT_ARCHIVED" });
 });
 
-test("under one idempotency key it happens once; another file is another request", async () => {
+test("under one idempotency key it is executed once; another file is another request", async () => {
   const projectId = await newProject();
   const input = { projectId, idempotencyKey: `import ${projectId}` };
   const first = await importing(input, "number,price\n1,100\n2,x\n");
@@ -486,7 +486,7 @@ test("under one idempotency key it happens once; another file is another request
   expect(await events(projectId)).toHaveLength(1);
 });
 
-test("the same file twice at once makes each unit once", async () => {
+test("two concurrent imports of the same file create each unit once", async () => {
   const projectId = await newProject();
   const file = `number\n${Array.from({ length: 500 }, (_, i) => i).join("\n")}\n`;
   const answers = await Promise.all([importing({ projectId }, file), importing({ projectId }, file)]);
@@ -504,7 +504,7 @@ test("every spelling belongs to one column of an import", async () => {
   expect(rows).toEqual([]);
 });
 
-test("nothing of it is left in the database session or the folder of uploads", async () => {
+test("leaves nothing behind in the database session or the folder of uploads", async () => {
   const { rows } = await world.owner.query(
     "select relname from pg_class where relname like 'import\\_%' and relpersistence = 't'",
   );
@@ -512,7 +512,7 @@ test("nothing of it is left in the database session or the folder of uploads", a
   expect(await readdir(inFolder(world.dataDir, "incoming"))).toEqual([]);
 });
 
-test("tells all that is wrong with a row at once, whatever finds it", async () => {
+test("reports all errors of a row at once, wherever they are detected", async () => {
   const projectId = await newProject();
   await importing({ projectId }, "Unit,Status,Price\n1,Available,400000");
   const answer = await importing(
@@ -525,8 +525,8 @@ test("tells all that is wrong with a row at once, whatever finds it", async () =
       "4,Available,500000,,2,,",
     ].join("\n"),
   );
-  const told = answer.errors.map(({ row, column, code }: Record<string, unknown>) => [row, column, code]);
-  expect(told).toEqual([
+  const reported = answer.errors.map(({ row, column, code }: Record<string, unknown>) => [row, column, code]);
+  expect(reported).toEqual([
     [2, "Beds", "BAD_USER_INPUT"],
     [2, "Delivery", "BAD_USER_INPUT"],
     [2, "HOA fee", "BAD_USER_INPUT"],
@@ -542,10 +542,10 @@ test("tells all that is wrong with a row at once, whatever finds it", async () =
   expect(await numbers(projectId)).toEqual(["1", "4"]);
 });
 
-test("a dry run waits for no other writes to the organization; an import only waits for the rows that it changes", async () => {
+test("a dry run does not wait for other writes to the organization; an import only waits for the rows that it changes", async () => {
   const projectId = await newProject();
   await importing({ projectId }, "number,price\n1,100\n2,100\n");
-  // Somebody is about to commit: whose events are numbered next waits for it.
+  // A transaction that is committing: transactions that number their events must wait for it.
   const other = await world.owner.connect();
   try {
     await other.query("begin");

@@ -90,7 +90,7 @@ function page(path: string, headers: Record<string, string> = {}, method = "GET"
       .end();
   });
 }
-/** The button of the page that asks with whom an account is connected. */
+/** Presses the button of the page that asks for consent to a connection. */
 const agree = (path: string) => page(path, {}, "POST");
 const jobs = () => runJobs(world.database.ownerUrl, outbox.provider, undefined, undefined, oauth());
 
@@ -118,7 +118,7 @@ afterAll(async () => {
   await Promise.all([receiver.close(), smtp.close(), outbox.remove(), provider.stop()]);
 });
 
-test("a user has applications to connect, and those that they have connected", async () => {
+test("a user sees the available applications and the connected ones", async () => {
   const { max } = world;
   const own = await gives(max, createOwn({ appKey: "calendar_feed" }));
   const { viewer, userIntegrationApps } = await max.get(
@@ -137,7 +137,7 @@ test("a user has applications to connect, and those that they have connected", a
   ]);
 });
 
-test("what cannot be is refused, with the place of the fault, and leaves nothing behind", async () => {
+test("invalid input is refused with its path, and stores nothing", async () => {
   const { owen, max } = world;
   const count = async () =>
     (
@@ -226,16 +226,16 @@ test("what cannot be is refused, with the place of the fault, and leaves nothing
     ],
     [owen, create(sync({ name: "x".repeat(301) })), "BAD_USER_INPUT", "name"],
   ];
-  for (const [person, asked, code, field] of refusals)
-    expect({ ...(await refuses(person, asked)), asked: asked[1] }).toMatchObject({
+  for (const [person, mutation, code, field] of refusals)
+    expect({ ...(await refuses(person, mutation)), input: mutation[1] }).toMatchObject({
       code,
       field,
-      asked: asked[1],
+      input: mutation[1],
     });
   expect(await count()).toBe(before);
 });
 
-test("a calendar feed holds exactly the appointments of its user, until it is disabled", async () => {
+test("a calendar feed contains exactly the appointments of its user, until it is disabled", async () => {
   const { owen, max, sam, project, quiet, leads } = world;
   const appointment = async (person: Person, input: Record<string, unknown>) =>
     (
@@ -264,7 +264,8 @@ test("a calendar feed holds exactly the appointments of its user, until it is di
     startsAt: "2031-04-01T15:00:00Z",
     endsAt: "2031-04-01T16:00:00Z",
   });
-  // Another member's lead of a project in which members see their own only: hosted by somebody else, and not max's to see.
+  // The lead of another member in a project whose members only see their own leads: max must not see its
+  // appointment.
   await appointment(owen, { leadId: leads.mias.id, hostId: world.mia.id });
   const ofSam = await appointment(sam, { leadId: leads.sams.id, hostId: sam.id });
   await owen.get("mutation ($input: UpdateAppointmentInput!) { updateAppointment(input: $input) { id } }", {
@@ -297,7 +298,8 @@ test("a calendar feed holds exactly the appointments of its user, until it is di
   expect(show.summary).toBe("See the show home; bring ID, please – Maxs Molly");
   expect(show.location).toBe("1 Bay St, Toronto\nSuite 5");
   expect(show.description).toContain("(America/Toronto)");
-  // The night in which Toronto's clocks go forward: the instant is right whatever the reader's zone.
+  // The night in which the clocks in Toronto go forward: the instant is correct in any time zone of the
+  // reader.
   expect(show.startDate.toJSDate().toISOString()).toBe("2031-03-09T06:30:00.000Z");
   expect(show.endDate.toJSDate().toISOString()).toBe("2031-03-09T07:30:00.000Z");
   expect((await page(path, { "if-none-match": first.headers["etag"] })).status).toBe(304);
@@ -311,7 +313,7 @@ test("a calendar feed holds exactly the appointments of its user, until it is di
   expect(moved.sequence).toBeGreaterThan(show.sequence);
   expect(moved.startDate.toJSDate().toISOString()).toBe("2031-03-10T13:00:00.000Z");
 
-  // A seller's feed has theirs; a buyer's that of the purchase.
+  // A seller's feed contains their own appointments; a buyer's, those of the purchase.
   const samsFeed = await gives(sam, createOwn({ appKey: "calendar_feed" }));
   expect(
     events((await page(new URL(samsFeed.config.feedUrl).pathname)).text).map(({ event }) => event.uid),
@@ -330,7 +332,7 @@ test("a calendar feed holds exactly the appointments of its user, until it is di
     events((await page(new URL(beas.config.feedUrl).pathname)).text).map(({ event }) => event.uid),
   ).toEqual([`${closing}@plat.example`]);
 
-  // The address is shown at creation and by a refresh, and kept nowhere in the clear.
+  // The URL is returned on creation and by a refresh, and not stored as plain text.
   const read = async () =>
     (
       await max.get(
@@ -364,7 +366,7 @@ test("a calendar feed holds exactly the appointments of its user, until it is di
   await world.owner.query("update app_public.users set status = 'ACTIVE' where id = $1", [sam.id]);
 });
 
-test("mail goes out from the user's own account, and visibly from the service's where that fails", async () => {
+test("mail is sent from the user's own account, and from the service's with a visible error if that fails", async () => {
   const { max, project } = world;
   await jobs();
   await outbox.take();
@@ -376,7 +378,7 @@ test("mail goes out from the user's own account, and visibly from the service's 
   });
   const refused = await refuses(max, refreshOwn({ id: made.id }));
   expect(refused).toMatchObject({ code: "PROVIDER_ERROR", provider: "mail_account", retryable: false });
-  // What does not work is not taken over.
+  // A configuration that does not work is not stored.
   expect(await refuses(max, updateOwn({ id: made.id, config: account({ port: 1 }).config }))).toMatchObject({
     code: "PROVIDER_ERROR",
     retryable: true,
@@ -420,7 +422,7 @@ test("mail goes out from the user's own account, and visibly from the service's 
     to: [expect.stringContaining("lena.")],
     email: { from: { address: "max@builder.example", name: "Max M." } },
   });
-  // In their own name, and with the way out that marketing mail has.
+  // Under the user's own address, with the unsubscribe header of marketing mail.
   expect(smtp.mails[0]!.email.headers).toContainEqual(
     expect.objectContaining({
       key: "list-unsubscribe",
@@ -432,7 +434,8 @@ test("mail goes out from the user's own account, and visibly from the service's 
   );
   expect(await outbox.take()).toEqual([]);
 
-  // Its password is changed at the server: the mail goes out all the same, and the account says so.
+  // After a change of the password at the server, mail is still sent, and the account has the status of the
+  // error.
   await world.owner.query(
     "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
     [
@@ -461,7 +464,7 @@ test("mail goes out from the user's own account, and visibly from the service's 
   for (const { sealed } of rows) expect(sealed).not.toMatch(/sesame|guessed|of old/);
 });
 
-test("a sync sends events in the receiver's own fields, signed, again until they are taken", async () => {
+test("a sync sends signed events with the fields of the receiver, and retries until they are accepted", async () => {
   const { owen, project, harbour } = world;
   receiver.answers(status(503));
   const made = await gives(owen, create(sync()));
@@ -521,7 +524,7 @@ test("a sync sends events in the receiver's own fields, signed, again until they
         return organizationIntegration;
       }, isSo);
     await reaches(({ lastError }) => lastError === "The receiver did not take the last attempt.");
-    // What waits is tried at once by a refresh; the test event comes first.
+    // A refresh retries waiting events at once, after a test event.
     receiver.answers(status(204));
     await gives(owen, refresh({ id: made.id }));
     const again = await arrived(3);
@@ -529,7 +532,7 @@ test("a sync sends events in the receiver's own fields, signed, again until they
     const well = await reaches(({ lastError, lastSyncAt }) => lastError === null && lastSyncAt !== null);
     expect(well.status).toBe("ENABLED");
 
-    // Gone for good: ERROR, a ticket, and its action RETRY.
+    // A permanent failure: ERROR, and a ticket with the action RETRY.
     receiver.answers(status(410));
     await createLead(owen, { projectId: project.id, name: "Olaf Old", email: "olaf@example.com" });
     const failed = await reaches((found) => found.status === "ERROR");
@@ -560,7 +563,7 @@ test("a sync sends events in the receiver's own fields, signed, again until they
     expect(await ticketOf()).toMatchObject({ status: "RESOLVED" });
     expect((await reaches((found) => found.status === "ENABLED")).lastError).toBeNull();
 
-    // Disabled, nothing goes out; deleted, nothing is left.
+    // A disabled integration sends nothing; a deleted one leaves no data.
     await gives(owen, disable({ id: made.id }));
     const before = receiver.messages.length;
     await createLead(owen, { projectId: project.id, name: "Quentin Quiet", email: "quentin@example.com" });
@@ -576,16 +579,17 @@ test("a sync sends events in the receiver's own fields, signed, again until they
     await gives(owen, remove({ id: made.id }));
     expect(receiver.messages).toHaveLength(before);
     expect(await refuses(owen, refresh({ id: made.id }))).toMatchObject({ code: "NOT_FOUND" });
-    // Made, failed, disabled, deleted: of the webhook that it goes out by no event tells, of the integration they do.
-    const told = async (name: string) =>
+    // Events report the creation, failure, disabling and deletion of the integration, and not of its internal
+    // webhook.
+    const eventsOfRecord = async (name: string) =>
       (
         await owen.get(
           `query ($id: ID!, $name: String!) { eventsConnection(filter: { organizationId: $id, names: [$name] }) { totalCount } }`,
           { id: harbour.id, name },
         )
       ).eventsConnection.totalCount;
-    expect(await told("webhook.*")).toBe(0);
-    expect(await told("organization_integration.*")).toBeGreaterThan(4);
+    expect(await eventsOfRecord("webhook.*")).toBe(0);
+    expect(await eventsOfRecord("organization_integration.*")).toBeGreaterThan(4);
     const { rows: hooks } = await world.owner.query(
       "select id from app_public.webhooks where integration_id = $1",
       [made.id],
@@ -599,7 +603,7 @@ test("a sync sends events in the receiver's own fields, signed, again until they
   }
 });
 
-test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end, failures kept", async () => {
+test("OAuth 2: a single consent with PKCE, sealed tokens, refresh before expiry, and failures", async () => {
   const { owen, max, harbour } = world;
   const made = await gives(max, createOwn({ appKey: "openid_account" }));
   expect(made).toMatchObject({
@@ -623,12 +627,12 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   const forged = callback.replace(/state=[^&]{20}/, "state=AAAAAAAAAAAAAAAAAAAA");
   for (const path of [forged, "/integrations/callback"])
     expect([(await page(path)).status, (await agree(path)).status]).toEqual([403, 403]);
-  // Whoever opened the address is told whose integration they are about to connect, and nothing happens before they agree.
-  const asked = await page(callback);
-  expect(asked.status).toBe(200);
-  expect(asked.text).toContain("Max");
-  expect(asked.text).toContain(max.email);
-  expect(asked.headers).toMatchObject({
+  // The page shows whose integration is being connected, and nothing happens without consent.
+  const question = await page(callback);
+  expect(question.status).toBe(200);
+  expect(question.text).toContain("Max");
+  expect(question.text).toContain(max.email);
+  expect(question.headers).toMatchObject({
     "content-security-policy": expect.stringContaining("frame-ancestors 'none'"),
     "cache-control": "no-store",
     "referrer-policy": "no-referrer",
@@ -637,7 +641,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
     (await max.get(`query ($id: ID!) { userIntegration(id: $id) { status } }`, { id: made.id }))
       .userIntegration,
   ).toEqual({ status: "PENDING" });
-  // Agreed to twice at once, it is taken once. The mock checks the verifier against the challenge.
+  // Of two concurrent consents, one is accepted. The mock checks the verifier against the challenge.
   const landed = await Promise.all([agree(callback), agree(callback)]);
   expect(landed.map((answer) => answer.status).sort()).toEqual([200, 403]);
   expect(landed.map((answer) => answer.text).join()).toContain("The application is connected");
@@ -681,7 +685,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   expect((await secretOf()).sealed).not.toBe(secret.sealed);
   expect(await read()).toMatchObject({ status: "ENABLED", version: connected.version });
 
-  // The provider is down for a while: kept, tried again, later and later.
+  // While the provider is unavailable, the tokens are kept and refreshing is retried with backoff.
   const answerWith = (statusCode: number, body: Record<string, unknown>) =>
     provider.service.once("beforeResponse", (response: any) => Object.assign(response, { statusCode, body }));
   answerWith(503, {});
@@ -717,7 +721,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   expect((await agree(await led(anew.config.authorizationUrl))).status).toBe(200);
   expect(await read()).toMatchObject({ status: "ENABLED", lastError: null });
 
-  // One of an organization: whoever has lost the right gets nothing out of a consent.
+  // For an integration of an organization, a user who has lost the permission cannot complete the consent.
   const shared = await gives(
     world.ada,
     create({ organizationId: harbour.id, appKey: "openid_organization" }),
@@ -738,7 +742,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
     ).organizationIntegration,
   ).toEqual({ status: "DISABLED", connectedBy: { id: world.ada.id } });
 
-  // The key that sealed its credentials is gone.
+  // The key that sealed its credentials no longer exists.
   await world.owner.query(
     "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
     [made.id, seal.seal("{}", credentialsOf(made.id)).replace("v2:test.", "v2:other.")],
@@ -750,7 +754,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   });
 });
 
-test("credentials of another integration are not used, and the integration says so", async () => {
+test("credentials of another integration are not used, and the integration gets an error", async () => {
   const feed = async (person: Person) =>
     (await person.get(...createOwn({ appKey: "calendar_feed" }))).createUserIntegration;
   const [mine, theirs] = [await feed(world.mia), await feed(world.olga)];
@@ -772,7 +776,7 @@ test("credentials of another integration are not used, and the integration says 
   expect(await gives(world.olga, refreshOwn({ id: theirs.id }))).toMatchObject({ id: theirs.id });
 });
 
-test("the same request again makes one integration", async () => {
+test("repeating the request creates one integration", async () => {
   const [query, variables] = createOwn({ appKey: "calendar_feed", idempotencyKey: "once" });
   const [one, two] = await Promise.all([world.olga.get(query, variables), world.olga.get(query, variables)]);
   expect(two.createUserIntegration.id).toBe(one.createUserIntegration.id);
@@ -780,7 +784,7 @@ test("the same request again makes one integration", async () => {
   expect(third.createUserIntegration.id).toBe(one.createUserIntegration.id);
 });
 
-test("one that cannot be refreshed through a fault of ours keeps no other from it, and is named", async () => {
+test("an integration with an internal error does not prevent others from being refreshed, and is logged", async () => {
   const feed = async (person: Person) =>
     (await person.get(...createOwn({ appKey: "calendar_feed" }))).createUserIntegration.id as string;
   const [poisoned, ...others] = [await feed(world.max), await feed(world.ada), await feed(world.owen)];
@@ -797,7 +801,7 @@ test("one that cannot be refreshed through a fault of ours keeps no other from i
        when (old.integration_id = '${poisoned}') execute function pg_temp.refuse()`,
   );
   try {
-    // First the one that fails.
+    // The failing one first.
     await world.owner.query(
       `update app_private.integration_secrets set next_refresh_at = now() - case integration_id when $1 then interval '1 hour' else interval '1 minute' end
        where integration_id = any ($2)`,

@@ -45,7 +45,7 @@ const update = async (input: Record<string, unknown>, fields = "id") =>
 const refused = (field: string, input: Record<string, unknown>) =>
   world.owen.refused(mutationOf(field, "{ __typename }"), { input });
 
-test("a unit has from its floor plan what it does not say itself, and again when that is cleared", async () => {
+test("fields that a unit does not set are inherited from its floor plan, again after they are cleared", async () => {
   const fields = "bedrooms baths sqft hoaFee orientation floorPlanOverrides version";
   const id = await unit({ bedrooms: 3, orientation: "N" });
   expect(await read(id, fields)).toEqual({
@@ -57,7 +57,7 @@ test("a unit has from its floor plan what it does not say itself, and again when
     floorPlanOverrides: { bedrooms: 3, orientation: "N" },
     version: 1,
   });
-  // The same value as the plan's is an override all the same: it stays when the plan changes.
+  // A value equal to that of the plan still overrides it, and stays when the plan changes.
   await update({ id, bedrooms: null, baths: 2 });
   await world.owen.get(`mutation ($input: UpdateFloorPlanInput!) { updateFloorPlan(input: $input) { id } }`, {
     input: { id: plan, bedrooms: 1, baths: 1 },
@@ -83,7 +83,7 @@ test("a unit has from its floor plan what it does not say itself, and again when
   });
 });
 
-test("a unit becomes AVAILABLE with a price, and remembers when and at which price it was listed", async () => {
+test("a unit becomes AVAILABLE with a price, and stores when and at which price it was listed", async () => {
   const id = await unit({ estimatedDeliveryDate: "2028-05-20", sqft: 800 });
   expect(await refused("updateUnit", { id, status: "AVAILABLE" })).toMatchObject({
     code: "BAD_USER_INPUT",
@@ -135,7 +135,7 @@ test("a unit becomes AVAILABLE with a price, and remembers when and at which pri
   });
 });
 
-test("only the service sets the statuses that a claim brings", async () => {
+test("only the service sets the statuses that come with a claim", async () => {
   const id = await unit({ price: 1, status: "AVAILABLE" });
   for (const status of ["HELD", "RESERVED", "PENDING", "SOLD", "CLOSED", "UNRELEASED"])
     expect(await refused("updateUnit", { id, status })).toMatchObject({
@@ -148,7 +148,7 @@ test("only the service sets the statuses that a claim brings", async () => {
   ).toMatchObject({ code: "INVALID_TRANSITION" });
 });
 
-test("refuses numbers that are taken, plans and lots of another project, values that cannot be", async () => {
+test("refuses used numbers, plans and lots of another project, and invalid values", async () => {
   const other = await create("createProject", {
     organizationId: world.harbour.id,
     title: "Elsewhere",
@@ -185,7 +185,7 @@ test("refuses numbers that are taken, plans and lots of another project, values 
   });
 });
 
-test("what is refused leaves nothing behind: no change, no event, no claim", async () => {
+test("a refused operation stores nothing: no change, no event, no claim", async () => {
   const other = await create("createProject", { organizationId: world.harbour.id, title: "Afar" });
   const foreign = {
     plan: await create("createFloorPlan", { projectId: other, title: "Foreign" }),
@@ -243,7 +243,7 @@ test("what is refused leaves nothing behind: no change, no event, no claim", asy
   expect(await everything()).toEqual(before);
 });
 
-test("of 20 updates with the same expectedVersion at one moment, one is kept", async () => {
+test("of 20 concurrent updates with the same expectedVersion, one succeeds", async () => {
   const id = await unit();
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
@@ -258,7 +258,7 @@ test("of 20 updates with the same expectedVersion at one moment, one is kept", a
     expect(errors![0]!.extensions).toMatchObject({ code: "VERSION_MISMATCH", currentVersion: 2 });
 });
 
-test("a lot is named after its number, has features, and a home on it", async () => {
+test("a lot has a name from its number, features, and a home on it", async () => {
   const id = await create("createLot", {
     projectId: world.project.id,
     number: "12B",
@@ -304,7 +304,7 @@ test("a lot is named after its number, has features, and a home on it", async ()
   expect(await lots({ phase: [] })).toEqual([]);
 });
 
-test("filters units by what holds, and floor plans by the range they come in", async () => {
+test("filters units by their fields, and floor plans by their ranges", async () => {
   const id = await unit({
     title: "Zebra Suite",
     price: 990000,
@@ -332,7 +332,7 @@ test("filters units by what holds, and floor plans by the range they come in", a
     { query: "zebra", floorPlanIds: [plan], projectId: world.project.slug },
   ])
     expect([filter, await find(filter)]).toEqual([filter, { totalCount: 1, nodes: [{ id }] }]);
-  // Across the portfolio they are found by another way.
+  // Searches across the portfolio use another query plan.
   const byWords = async (query: string, person = world.owen) =>
     (
       await person.get(
@@ -373,7 +373,7 @@ test("filters units by what holds, and floor plans by the range they come in", a
   });
 });
 
-test("deletes what nothing depends on", async () => {
+test("deletes only records without dependent records", async () => {
   const lonely = await create("createFloorPlan", { projectId: world.project.id, title: "Lonely" });
   const id = await unit({ floorPlanId: lonely, number: "D1" });
   expect(await refused("deleteFloorPlan", { id: lonely })).toMatchObject({
@@ -386,7 +386,7 @@ test("deletes what nothing depends on", async () => {
   );
   expect(deleteUnit).toEqual({ id, deleted: true, project: { id: world.project.id } });
   expect(await read(id, "id")).toBeNull();
-  // Its number is free again.
+  // Its number can be used again.
   await unit({ number: "D1" });
   await world.owen.get(`mutation ($id: ID!) { deleteFloorPlan(input: { id: $id }) { deleted } }`, {
     id: lonely,
@@ -394,7 +394,7 @@ test("deletes what nothing depends on", async () => {
   expect(await refused("deleteFloorPlan", { id: lonely })).toMatchObject({ code: "NOT_FOUND" });
 });
 
-test("sums up a project, and finds and sorts projects by their units for sale", async () => {
+test("aggregates a project's inventory, and filters and sorts projects by their units for sale", async () => {
   const projects: string[] = [];
   for (const [title, prices] of [
     ["Dear", [900, 800]],
@@ -439,7 +439,7 @@ test("sums up a project, and finds and sorts projects by their units for sale", 
   expect(await list("filter: { price: { min: 960 } }")).toEqual([]);
 });
 
-test("a page of 50 units with plans, lots, pictures and promotions costs as many statements as one of 1", async () => {
+test("a page of 50 units with plans, lots, pictures and promotions takes as many statements as a page of 1", async () => {
   const projectId = await create("createProject", { organizationId: world.harbour.id, title: "Many" });
   await create("createPromotion", {
     projectId,
@@ -477,7 +477,7 @@ test("a page of 50 units with plans, lots, pictures and promotions costs as many
         { id: projectId, first },
       ),
     );
-  // The first query after a change of what the viewer may is sent again.
+  // The first query after a change of permissions is sent twice.
   await page(1);
   const [one, fifty] = [await page(1), await page(50)];
   expect(fifty.result.project.units).toHaveLength(50);

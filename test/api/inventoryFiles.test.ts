@@ -1,6 +1,6 @@
 /**
- * Files of floor plans, lots and units: each kind is uploaded, listed, changed and deleted, and is visible with its
- * record.
+ * Files of floor plans, lots and units: each kind is uploaded, listed, changed and deleted, and is visible
+ * with its record.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { picture } from "../harness/upload.ts";
@@ -8,7 +8,7 @@ import { startWorld, type World } from "../harness/world.ts";
 
 let world: World;
 let file: string;
-/** Records of a public project by type: of the inventory that is offered, and that is not. */
+/** Records of a public project by type: offered ones, and hidden ones. */
 const offered: Record<string, string> = {};
 const hidden: Record<string, string> = {};
 

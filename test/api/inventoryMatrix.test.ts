@@ -30,10 +30,10 @@ import { operationsAlike } from "../harness/coverage.ts";
 import { everyField, shown, unsigned } from "../harness/fields.ts";
 import { startMatrixWorld, type Input, type MatrixWorld } from "./inventoryMatrixWorld.ts";
 
-/** What belongs to the area; an operation or query with such a name has to stand in a table. */
+/** Names of the operations and queries of the area; each must be in a table. */
 const area =
   /(Project|Plan|Elevation|Lot|Unit|Spec[A-Z]|OpenHouse|Promotion|Testimonial|Collection|Tracker|LeasePermit|SalesOffice|Milestone|Avatar)/i;
-/** Of other areas, with tests of their own. */
+/** Operations of other areas, with tests of their own. */
 const elsewhere = [
   "contactProject",
   "exportFloorPlans",
@@ -98,7 +98,7 @@ updateProjectDocument deleteProjectDocument | yes | yes    | FORBID    | FORBID 
 updateFloorPlanDocument deleteFloorPlanDocument | yes | yes | FORBID   | FORBID           | NOT_FOUND        | NOT_FOUND        | UNAUTH
 `);
 
-/** Each member of UpdateUnitInput and UpdateUnitsInput. */
+/** Each field of UpdateUnitInput and UpdateUnitsInput. */
 const members = table(`
                                                     | owner | admin | member | seller | builder | outsider         | anonymous
 unit: title subtitle description view orientation metadata | yes | yes | yes | FORBID | FORBID  | NOT_FOUND/FORBID | UNAUTH
@@ -139,9 +139,10 @@ ProjectDocument:public FloorPlanDocument:public         | yes   | yes   | yes   
 `);
 
 /**
- * Fields that not everybody has who sees the record, of one record, of all of a type (`Unit*`) or of all. A list that is not
- * here and takes a permission is for those who have another list with that permission. Each other field is the same for all.
- * Who sees the record is the table above.
+ * Fields that are not visible to everybody who sees the record: of one record, of all of a type (`Unit*`), or
+ * of all types. A list that requires a permission and is not here has the same visibility as a listed one
+ * with that permission. Each other field is visible to everybody who sees the record, according to the table
+ * above.
  */
 const fields = table(`
                                                                                 | owner | admin | member | seller | builder | outsider | anonymous
@@ -187,7 +188,7 @@ ProjectCollection*.cover                                                        
 ProjectCollection*.projects                                                     | 1     | 1     | 1      | 1      | 1       | none/1   | none/1
 `);
 
-/** Lists and connections of the root. */
+/** Root lists and connections. */
 const lists = table(`
                                                                              | owner  | admin  | member | seller | builder | outsider | anonymous
 projects                                                                     | 3      | 3      | 3      | 1      | 1       | 1        | none
@@ -226,7 +227,7 @@ function table(text: string): Row[] {
   });
 }
 
-/** A row per word of its name; what ends in a colon stands before each. */
+/** One row for each word of its name; a prefix that ends in a colon applies to each. */
 const perWord = (rows: Row[]): Row[] =>
   rows.flatMap(({ name, expected }) => {
     const [, prefix = "", words] = /^(\w+: )?\s*(.*)$/.exec(name)!;
@@ -246,7 +247,7 @@ const codes: Record<string, string> = { FORBIDDEN: "FORBID", UNAUTHENTICATED: "U
 function refusal(answer: Answer): string | null {
   const [error] = answer.errors ?? [];
   if (!error) return null;
-  // It says which permission would do, and nothing of how it is kept.
+  // A refusal names a sufficient permission, and reveals nothing of the implementation.
   const permission = error.extensions.code === "FORBIDDEN" ? error.extensions.permission : "none.needed";
   expect(permission).toMatch(/^[a-z]+\.[a-z]+$/);
   expect(error.message).not.toMatch(/policy|app_(public|hidden|private)|permission denied/);
@@ -268,7 +269,10 @@ const each = async (work: (person: Person, role: string) => Promise<string>) => 
   return found;
 };
 
-/** What the lists on a record take, by type and field, such as `Project.trackers`: marketing.read. */
+/**
+ * The permissions that lists of a record require, by type and field, such as `Project.trackers`:
+ * marketing.read.
+ */
 async function permissionsOfLists(): Promise<Map<string, string>> {
   const { rows } = await world.owner.query<{ subject: string; field: string; permission: string }>(`
     select r.subject, substring(d.description from '@foreignFieldName (\\w+)') as field,
@@ -281,7 +285,7 @@ async function permissionsOfLists(): Promise<Map<string, string>> {
   );
 }
 
-/** Another list on the same type that takes the same permission, and stands in the table. */
+/** A list on the same type that requires the same permission and is in the table. */
 function listLike(
   list: string,
   permissions: Map<string, string>,
@@ -298,8 +302,8 @@ function listLike(
   );
 }
 
-describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is seen while the project is %s", (visibility) => {
-  /** Every field of each record, as each of the people sees it. */
+describe.each<Visibility>(["PRIVATE", "PUBLIC"])("visibility while the project is %s", (visibility) => {
+  /** Every field of each record, as visible to each person. */
   const seenOf = new Map<string, Map<string, Record<string, unknown> | null>>();
   beforeAll(async () => {
     await world.setVisibility(visibility);
@@ -333,7 +337,7 @@ describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is seen while the project
         const like = row ? undefined : rows.get(listLike(`${type}.${field}`, permissions, rows) ?? "");
         const [is, should]: [Record<string, string>, Record<string, string>] = [{}, {}];
         for (const [role, record] of seen) {
-          // Who sees the record is another table.
+          // The visibility of the record is tested by another table.
           if (!record) continue;
           is[role] = shown(record[field], ownersValue);
           if (row && ownersValue !== null) should[role] = rows.get(row)![role]!;
@@ -357,7 +361,7 @@ describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is seen while the project
   });
 });
 
-test("what is kept from outsiders changes nothing of what they get", async () => {
+test("non-members cannot infer what is hidden from them", async () => {
   await world.setVisibility("PUBLIC");
   const outsiders = [world.olga, world.anonymous];
   const before = await Promise.all(outsiders.map(everythingPublic));
@@ -414,7 +418,7 @@ test("what is kept from outsiders changes nothing of what they get", async () =>
   expect(await everythingPublic(world.sam)).not.toEqual(inside);
 });
 
-test("an event is there for those who may see what it tells", async () => {
+test("an event is visible to viewers of its data", async () => {
   const { events } = await world.owen.get(`query ($id: ID) { events(filter: { subjectId: $id }) { id } }`, {
     id: world.records["Unit:sold"]!.id,
   });
@@ -432,7 +436,7 @@ test("an event is there for those who may see what it tells", async () => {
   });
 });
 
-test("a refusal names the member, and nothing of the update is kept", async () => {
+test("a refusal names the field, and the update changes nothing", async () => {
   const id = await world.make("Unit");
   const refused = await world.bob.refused(
     `mutation ($id: ID!) { updateUnit(input: { id: $id, constructionStatus: FRAMING, price: 5 }) { id } }`,
@@ -445,7 +449,7 @@ test("a refusal names the member, and nothing of the update is kept", async () =
   expect(unit).toEqual({ constructionStatus: "NOT_STARTED", price: "1000.00" });
 });
 
-describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is done while the project is %s", (visibility) => {
+describe.each<Visibility>(["PRIVATE", "PUBLIC"])("operations while the project is %s", (visibility) => {
   beforeAll(() => world.setVisibility(visibility));
 
   test.each(perWord(operations))("$name", async (row) => {
@@ -458,7 +462,7 @@ describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is done while the project
     expect(found).toEqual(expectedAt(row, visibility));
   });
 
-  test.each(perWord(members))("member $name", async (row) => {
+  test.each(perWord(members))("field $name", async (row) => {
     const [operation, member] = row.name.split(":") as [string, string];
     const id = world.records.Unit!.id;
     const found = await each(async (person) => {
@@ -478,7 +482,7 @@ describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is done while the project
   });
 });
 
-test("no operation, no query and no member of the area is missing", async () => {
+test("the tables contain every operation, query and field of the area", async () => {
   const served = [schema.getMutationType()!, schema.getQueryType()!].flatMap((type) =>
     Object.values(type.getFields()),
   );
@@ -517,7 +521,7 @@ const byName = (rows: Row[]) =>
 const doomed = new Map<string, string>();
 const forget = (field: string) => doomed.delete(field);
 
-/** What an operation is tried with; what is deleted was made for it. */
+/** The input with which an operation is tried; a record is created for each deletion. */
 async function inputOf(field: string, visibility: Visibility): Promise<Input> {
   const [, verb, type] = /^(create|upload|update|delete|import)(.*)$/.exec(field)!;
   const own = { projectId: world.project.id };
@@ -529,7 +533,7 @@ async function inputOf(field: string, visibility: Visibility): Promise<Input> {
   if (field === "updateProject") return { id: world.project.id, design: `D${Math.random()}` };
   if (verb === "create" || verb === "upload") return world.kinds[type!]!.create();
   if (type!.endsWith("Avatar")) {
-    // A new one takes the place of the former, so each is tried on one of its own.
+    // A new one replaces the previous one, so each is tried on a record of its own.
     const id = await world.make(type!);
     if (verb === "update") return { id, alt: "New" };
     return type === "ProjectAvatar" ? own : { organizationId: world.harbour.id };
@@ -554,7 +558,7 @@ const csv = `data:text/csv;base64,${Buffer.from("number,title\nI-1,Home\n").toSt
 
 let serial = 0;
 
-/** A value that is another one each time. */
+/** A value that differs each time. */
 async function changed(member: string): Promise<unknown> {
   const n = ++serial;
   if (member === "floorPlanId") return world.make("FloorPlan");
@@ -572,10 +576,13 @@ async function changed(member: string): Promise<unknown> {
   return `Value ${n}`;
 }
 
-/** Versions and times of changes tell that something changed, not what. */
+/** Versions and times show that something changed, but not what. */
 const silent = new Set(["version", "updatedAt"]);
 
-/** Whatever an outsider gets of the project: each field of each record, sums and groups, orders, filters by price. */
+/**
+ * Everything that a non-member can read of the project: each field of each record, aggregates, groups,
+ * orders, filters by price.
+ */
 async function everythingPublic(person: Person): Promise<Record<string, unknown>> {
   const result: Record<string, unknown> = {};
   for (const [name, { finder, type, id }] of Object.entries(world.records)) {
@@ -628,7 +635,7 @@ async function everythingPublic(person: Person): Promise<Record<string, unknown>
   return result;
 }
 
-/** How many records a list of the root has; of a connection in nodes, counts, aggregates and groups alike. */
+/** The number of records in a root list; for a connection, its nodes, counts, aggregates and groups must agree. */
 async function counted(person: Person, name: string): Promise<string> {
   const field = name.split(/\W/)[0]!;
   const list = name.replace(/(?<=subjectId: ")[^"]+/, (label) => world.records[label]!.id);

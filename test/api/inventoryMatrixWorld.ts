@@ -11,21 +11,21 @@ import { picture } from "../harness/upload.ts";
 export type Input = Record<string, unknown>;
 
 export interface Kind {
-  /** What makes another one. */
+  /** Input that creates another one. */
   create(): Input;
-  /** A change of one. */
+  /** Input that changes one. */
   change(): Input;
 }
 
 export interface MatrixWorld extends Portfolio {
   people: Record<string, Person>;
-  /** What makes and changes one of each type, by the name in its operations. */
+  /** Inputs for one record of each type, by the name of the type in operations. */
   kinds: Record<string, Kind>;
-  /** By what the tables call them: the type, or the type with what is particular about it. */
+  /** By their names in the tables: the type, or the type with its variant. */
   records: Record<string, { finder: string; type: string; id: string }>;
-  /** Tries an operation. */
+  /** Executes an operation as the person. */
   tries(person: Person, field: string, input: Input): Promise<Answer>;
-  /** Makes a record as the owner. */
+  /** Creates a record as the owner. */
   make(type: string, more?: Input): Promise<string>;
   setVisibility(visibility: "PRIVATE" | "PUBLIC"): Promise<void>;
 }
@@ -162,7 +162,7 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
   });
   await more("ProjectTestimonial:unpublished", "ProjectTestimonial", { published: false });
   await more("ProjectCollection:inside", "ProjectCollection", { public: false });
-  // A sale by the service; what leads to one has tests of its own.
+  // A sale by the service; the steps to it have tests of their own.
   for (const type of ["Unit", "Lot"]) {
     const id = await more(`${type}:sold`, type, { price: 2000 });
     await world.owner.query(

@@ -1,4 +1,4 @@
-/** The job console: operators manage all jobs, owners those of their organization, and nobody else any. */
+/** The job console: operators manage all jobs, owners those of their organization, and nobody else has access. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { programOf, startWorld, type World } from "../harness/world.ts";
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-test("an operator sees jobs of all, filtered by task, state, age and arguments, without secrets", async () => {
+test("an operator sees all jobs, filtered by task, state, age and arguments, without secrets", async () => {
   const due = await add("export__requested", {
     id: "1",
     ...inHarbour(),
@@ -73,7 +73,7 @@ test("an operator sees jobs of all, filtered by task, state, age and arguments, 
   });
   expect(JSON.stringify(found)).not.toMatch(/hunter2|t0p/);
   expect((await jobs(ops, { state: "FAILED" }))[0].lastError).toBe("The receiver said no.");
-  // Nor by asking for what is masked.
+  // Masked arguments cannot be filtered by either.
   expect(await jobs(ops, { arguments: { newPassword: "hunter2" } })).toEqual([]);
   const { jobTasks } = await ops.get(tasks);
   expect(jobTasks.find(({ name }: any) => name === "webhook__disabled")).toMatchObject({ failed: 1, due: 0 });
@@ -95,11 +95,11 @@ test("refuses everybody else; an owner only sees jobs of the organization", asyn
        where t.identifier in ('export__requested', 'files__sweep', 'webhook__disabled') order by j.id`,
     );
   const before = await waiting();
-  // An operator's access token is none of the operator.
+  // An access token of an operator does not have the operator's rights.
   const robot = await programOf(world, ops, {});
   for (const who of [owen, ada, max, olga, robot]) {
     expect((await who.refused(list)).code).toBe("FORBIDDEN");
-    // What concerns all organizations takes no name of one, and its refusal does not ask for it.
+    // Operations on all organizations have no argument for one, so their refusal does not ask for it.
     for (const refusal of [
       await who.refused(tasks),
       await who.refused(pause, { input: { task: "files__sweep" } }),
@@ -116,7 +116,7 @@ test("refuses everybody else; an owner only sees jobs of the organization", asyn
   for (const change of [list, tasks]) expect((await anonymous.refused(change)).code).toBe("UNAUTHENTICATED");
   for (const [change, input] of changes)
     expect((await anonymous.refused(change, { input })).code).toBe("UNAUTHENTICATED");
-  // In the organization: the owner alone, by themselves or by a token with that permission.
+  // In the organization: only the owner, also with a token that has the permission.
   const organizationId = harbour.id;
   expect(await jobs(owen, { organizationId })).toEqual([
     expect.objectContaining({ task: "export__requested", requestId: "request-1" }),
@@ -135,7 +135,7 @@ test("refuses everybody else; an owner only sees jobs of the organization", asyn
     for (const [change, input] of changes)
       expect((await who.refused(change, { input: { ...input, organizationId } })).code).toBe(code);
   }
-  // Ids of others' jobs are of nothing to an owner.
+  // For an owner, ids of other organizations' jobs have no effect.
   const others = (await jobs(ops, { task: "files__sweep" })).map(({ id }) => id);
   expect((await owen.get(discard, { input: { ids: others, organizationId } })).discardJobs).toEqual({
     changed: 0,
@@ -144,7 +144,7 @@ test("refuses everybody else; an owner only sees jobs of the organization", asyn
   expect((await waiting()).rows).toEqual(before.rows);
 });
 
-test("jobs are retried, rescheduled and discarded, one or all that match, in bounded calls; the event says by whom", async () => {
+test("jobs are retried, rescheduled and discarded, by ids or filter, in bounded calls; the event names the operator", async () => {
   await world.owner.query("delete from graphile_worker._private_jobs");
   await world.owner.query(
     "select graphile_worker.add_job('files__sweep', payload => json_build_object('n', n)) from generate_series(1, 1500) n",
@@ -171,7 +171,7 @@ test("jobs are retried, rescheduled and discarded, one or all that match, in bou
   expect(
     (await ops.refused(reschedule, { input: { runAt: "2100-01-01T00:00:00Z", state: "FAILED" } })).field,
   ).toBe("runAt");
-  // What runs stays.
+  // Running jobs are unchanged.
   await world.owner.query(
     "update graphile_worker._private_jobs set locked_at = now(), locked_by = 'w' where payload ->> 'n' = '8'",
   );
@@ -193,7 +193,7 @@ test("jobs are retried, rescheduled and discarded, one or all that match, in bou
   ]);
 });
 
-test("a task is paused and resumed, and both are events", async () => {
+test("tasks can be paused and resumed, and both write events", async () => {
   const input = { task: "files__sweep", reason: "The store is full." };
   expect((await ops.get(pause, { input })).pauseTask).toMatchObject({
     pausedAt: expect.any(String),

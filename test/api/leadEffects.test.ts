@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-const look = async (id: string) =>
+const read = async (id: string) =>
   (
     await owen.get(
       `query ($id: ID!) { lead(id: $id) { status firstResponseAt lastInteractionAt doNotContact version assignee { id } } }`,
@@ -35,7 +35,7 @@ const meeting = { type: "SALES_MEETING", startsAt: "2031-01-01T10:00:00Z", endsA
 
 describe("the first contact", () => {
   test.each<[string, string, Record<string, unknown>, boolean, boolean]>([
-    // is it a response, is it an interaction
+    // whether it counts as a response, and as an interaction
     ["an outbound call", "createPhoneCall", { direction: "OUTBOUND" }, true, true],
     [
       "an outbound call that nobody answered",
@@ -60,18 +60,12 @@ describe("the first contact", () => {
     ],
     ["an inbound call", "createPhoneCall", { direction: "INBOUND" }, false, true],
     ["an appointment", "createAppointment", meeting, true, true],
-    [
-      "an appointment that was asked for",
-      "createAppointment",
-      { ...meeting, status: "REQUESTED" },
-      false,
-      true,
-    ],
+    ["a requested appointment", "createAppointment", { ...meeting, status: "REQUESTED" }, false, true],
     ["a note", "createLeadNote", { text: "Hm." }, false, false],
   ])("%s", async (_title, field, input, isResponse, isInteraction) => {
     const leadId = await newLead();
     await create(field, { leadId, ...input });
-    const lead = await look(leadId);
+    const lead = await read(leadId);
     expect([lead.status, lead.firstResponseAt !== null, lead.lastInteractionAt !== null]).toEqual([
       isResponse ? "CONTACTED" : "NEW",
       isResponse,
@@ -84,11 +78,11 @@ describe("the first contact", () => {
     expect(rows).toEqual(isResponse ? [{ change: ["NEW", "CONTACTED"] }] : []);
   });
 
-  test("leaves a lead that is warm as it is, but for when it was", async () => {
+  test("does not change the status of a lead that is WARM, only the time of the contact", async () => {
     const leadId = await newLead({ status: "WARM", registeredAt: "2026-01-01T00:00:00Z" });
     await create("createPhoneCall", { leadId, direction: "OUTBOUND", startedAt: "2026-01-02T00:00:00Z" });
     await create("createPhoneCall", { leadId, direction: "OUTBOUND", startedAt: "2026-01-03T00:00:00Z" });
-    const lead = await look(leadId);
+    const lead = await read(leadId);
     expect([lead.status, new Date(lead.firstResponseAt), new Date(lead.lastInteractionAt)]).toEqual([
       "WARM",
       new Date("2026-01-02T00:00:00Z"),
@@ -96,16 +90,16 @@ describe("the first contact", () => {
     ]);
   });
 
-  test("comes when a queued call is made, and when a request is agreed to", async () => {
-    const [called, asked] = [await newLead(), await newLead()];
+  test("is set when a queued call is made, and when an appointment request is accepted", async () => {
+    const [called, requested] = [await newLead(), await newLead()];
     const call = await create("createPhoneCall", { leadId: called, direction: "OUTBOUND", status: "QUEUED" });
-    const request = await create("createAppointment", { leadId: asked, ...meeting, status: "REQUESTED" });
+    const request = await create("createAppointment", { leadId: requested, ...meeting, status: "REQUESTED" });
     await change("updatePhoneCall", { id: call, status: "IN_PROGRESS" });
     await change("updateAppointment", { id: request, status: "SCHEDULED" });
-    expect([(await look(called)).status, (await look(asked)).status]).toEqual(["CONTACTED", "CONTACTED"]);
+    expect([(await read(called)).status, (await read(requested)).status]).toEqual(["CONTACTED", "CONTACTED"]);
   });
 
-  test("returns to NEW when its reservation ends", async () => {
+  test("the lead is NEW again when its reservation ends", async () => {
     const leadId = await newLead();
     await world.owner.query(
       `begin; set local session_replication_role = replica;
@@ -113,10 +107,10 @@ describe("the first contact", () => {
     );
     await create("createPhoneCall", { leadId, direction: "OUTBOUND" });
     await world.owner.query("select app_private.follow_deals(array[$1::uuid])", [leadId]);
-    expect((await look(leadId)).status).toBe("CONTACTED");
+    expect((await read(leadId)).status).toBe("CONTACTED");
   });
 
-  test("made by 20 calls at once is one step", async () => {
+  test("20 concurrent calls cause one transition", async () => {
     const leadId = await newLead();
     await Promise.all(
       Array.from({ length: 20 }, () => create("createPhoneCall", { leadId, direction: "OUTBOUND" })),
@@ -130,9 +124,9 @@ describe("the first contact", () => {
 });
 
 describe("the last interaction", () => {
-  test("never goes back, nor ahead of now", async () => {
+  test("never moves backwards or into the future", async () => {
     const leadId = await newLead();
-    const when = async () => new Date((await look(leadId)).lastInteractionAt).toISOString();
+    const when = async () => new Date((await read(leadId)).lastInteractionAt).toISOString();
     const call = (startedAt: string) =>
       create("createPhoneCall", { leadId, direction: "INBOUND", startedAt });
     await call("2026-02-02T10:00:00Z");
@@ -143,27 +137,27 @@ describe("the last interaction", () => {
     expect(new Date(await when()).getTime()).toBeLessThanOrEqual(Date.now() + 5000);
   });
 
-  test("of a buyer is that of the lead that the buyer was", async () => {
+  test("of a buyer is that of the converted lead", async () => {
     const leadId = await newLead();
     const buyerId = await createBuyer(owen, world.project, { leadId: leadId });
     await create("createPhoneCall", { buyerId, direction: "INBOUND", startedAt: "2026-02-02T10:00:00Z" });
-    expect((await look(leadId)).lastInteractionAt).toMatch(/^2026-02-02T10:00:00/);
+    expect((await read(leadId)).lastInteractionAt).toMatch(/^2026-02-02T10:00:00/);
     const alone = await createBuyer(owen, world.project);
     await create("createPhoneCall", { buyerId: alone, direction: "INBOUND" });
   });
 });
 
-test("DO_NOT_CALL marks the lead, also of a buyer and afterwards", async () => {
+test("DO_NOT_CALL marks the lead, also if the call is with the buyer or later", async () => {
   const [leadId, other] = [await newLead(), await newLead()];
   await create("createPhoneCall", { leadId, direction: "OUTBOUND", outcome: "DO_NOT_CALL" });
   const buyerId = await createBuyer(owen, world.project, { leadId: other });
   const call = await create("createPhoneCall", { buyerId, direction: "OUTBOUND" });
-  expect((await look(other)).doNotContact).toBe(false);
+  expect((await read(other)).doNotContact).toBe(false);
   await change("updatePhoneCall", { id: call, outcome: "DO_NOT_CALL" });
-  expect([(await look(leadId)).doNotContact, (await look(other)).doNotContact]).toEqual([true, true]);
+  expect([(await read(leadId)).doNotContact, (await read(other)).doNotContact]).toEqual([true, true]);
 });
 
-describe("a new lead", () => {
+describe("assignment of a new lead", () => {
   const assignees = async (projectId: string) => {
     const { rows } = await world.owner.query<{ assignee: string | null; amount: number }>(
       "select assignee_id as assignee, count(*)::int as amount from app_public.leads where project_id = $1 group by 1 order by 1",
@@ -174,7 +168,7 @@ describe("a new lead", () => {
   const inMode = (title: string, leadAssignment: string) =>
     createProject(owen, { organizationId: world.harbour.id, title, leadAssignment, visibility: "PUBLIC" });
 
-  test("assigns to the members in turn, also for 50 concurrent leads", async () => {
+  test("assigns to the members by turns, also for 50 concurrent leads", async () => {
     const third = await world.signUp("Theo Third");
     await join(world, world.harbour.id, third, "MEMBER");
     const project = await inMode("Round Robin", "ROUND_ROBIN");
@@ -182,19 +176,19 @@ describe("a new lead", () => {
     const shares = await assignees(project.id);
     expect(Object.keys(shares).sort()).toEqual([world.max.id, world.mia.id, third.id].sort());
     expect(Object.values(shares).sort()).toEqual([16, 17, 17]);
-    // Whoever leaves is out, and what is named or found already takes no turn.
+    // Former members are skipped, and leads with a given assignee or a duplicate take no turn.
     await world.owner.query("delete from app_public.organization_user_connections where user_id = $1", [
       third.id,
     ]);
-    const next = async () => (await look(await newLead({ projectId: project.id }))).assignee.id;
+    const next = async () => (await read(await newLead({ projectId: project.id }))).assignee.id;
     const named = await newLead({ projectId: project.id, assigneeId: world.ada.id });
-    expect((await look(named)).assignee.id).toBe(world.ada.id);
+    expect((await read(named)).assignee.id).toBe(world.ada.id);
     const turns = [await next(), await next(), await next(), await next()];
     expect([...turns].sort()).toEqual([world.max.id, world.max.id, world.mia.id, world.mia.id].sort());
     expect(turns[0]).not.toBe(turns[1]);
   });
 
-  test("takes its turn without waiting for those that are on their way", async () => {
+  test("takes a turn without waiting for uncommitted leads", async () => {
     const project = await inMode("Round Robin at once", "ROUND_ROBIN");
     const others = await Promise.all(
       Array.from({ length: 3 }, async () => {
@@ -206,14 +200,14 @@ describe("a new lead", () => {
         return client;
       }),
     );
-    // Three turns are taken by leads that are not there yet.
+    // Three uncommitted leads have taken turns.
     await Promise.all(Array.from({ length: 9 }, () => newLead({ projectId: project.id })));
     expect(Object.values<number>(await assignees(project.id)).reduce((sum, n) => sum + n)).toBe(9);
     for (const client of others) await client.query("commit");
     for (const client of others) client.release();
     const members: number[] = Object.values(await assignees(project.id));
     expect(members.reduce((sum, n) => sum + n)).toBe(12);
-    // By the numbers of the turns, the members follow each other; a number is missing only where a transaction was retried.
+    // Members alternate in the order of turn numbers; a number is only missing if a transaction was retried.
     const { rows } = await world.owner.query<{ turn: number; user_id: string }>(
       "select turn::int, user_id from app_private.lead_turns where project_id = $1 order by turn",
       [project.id],
@@ -226,7 +220,7 @@ describe("a new lead", () => {
     );
   });
 
-  test("that comes among many of one transaction takes a turn, and only the latest turns are kept", async () => {
+  test("each lead of one transaction takes a turn, and only the latest turns are stored", async () => {
     const project = await inMode("Round Robin of many", "ROUND_ROBIN");
     await world.owner.query(
       "insert into app_public.leads (project_id, name) select $1, 'Lead ' || n from generate_series(1, 240) n",
@@ -241,7 +235,7 @@ describe("a new lead", () => {
     expect(rows[0].turns).toBeLessThan(60);
   });
 
-  test("from the contact form takes its turn too", async () => {
+  test("leads from the contact form take a turn too", async () => {
     const project = await inMode("Robin Form", "ROUND_ROBIN");
     const form = (email: string) =>
       world.anonymous.get(
@@ -252,7 +246,7 @@ describe("a new lead", () => {
     expect(Object.values(await assignees(project.id))).toEqual([1, 1]);
   });
 
-  test("of an organization without a MEMBER goes to its owners and admins", async () => {
+  test("leads of an organization without a MEMBER are assigned to owners and admins", async () => {
     const { createOrganization: solo } = await world.olga.get(
       `mutation { createOrganization(input: { name: "Solo Sales" }) { id } }`,
     );
@@ -265,10 +259,10 @@ describe("a new lead", () => {
     expect(await assignees(project.id)).toEqual({ [world.olga.id!]: 1 });
   });
 
-  test.each(["MANUAL", "PRIVATE"])("of a project in the mode %s waits for somebody", async (mode) => {
+  test.each(["MANUAL", "PRIVATE"])("a lead of a project in the mode %s is unassigned", async (mode) => {
     const project = await inMode(`Mode ${mode}`, mode);
     const leadId = await newLead({ projectId: project.id });
-    expect((await look(leadId)).assignee).toBeNull();
+    expect((await read(leadId)).assignee).toBeNull();
     const seen = async (person: Person) =>
       (await person.get("query ($id: ID!) { lead(id: $id) { id } }", { id: leadId })).lead !== null;
     expect(await seen(world.max)).toBe(mode === "MANUAL");
@@ -276,7 +270,7 @@ describe("a new lead", () => {
     expect([await seen(world.max), await seen(world.mia)]).toEqual([true, mode === "MANUAL"]);
   });
 
-  test("that is handed over takes what hangs on it along, and says so", async () => {
+  test("reassigning a lead reassigns its related records, and writes events", async () => {
     const leadId = await newLead({ projectId: world.quiet.id, assigneeId: world.max.id });
     const id = await create("createAppointment", { leadId, ...meeting });
     const seen = async (person: Person) =>
@@ -295,7 +289,7 @@ describe("a new lead", () => {
     expect(rows[1].changes).toEqual({ assigneeId: [world.max.id, world.mia.id] });
   });
 
-  test("is not given away by who sees own leads only", async () => {
+  test("members who only see their own leads cannot reassign them", async () => {
     const answer = await world.max.refused(
       `mutation ($id: ID!, $to: ID!) { updateLead(input: { id: $id, assigneeId: $to }) { id } }`,
       { id: world.leads.maxs.id, to: world.mia.id },
@@ -303,7 +297,7 @@ describe("a new lead", () => {
     expect(answer.code).toBe("FORBIDDEN");
   });
 
-  test("handed over while appointments and calls are entered and moved leaves none with the member before", async () => {
+  test("related records created or moved during a reassignment do not stay with the former assignee", async () => {
     const leadId = await newLead({ assigneeId: world.max.id });
     const slot = (n: number) => ({
       startsAt: new Date(Date.UTC(2032, 0, 1, n)).toISOString(),

@@ -68,7 +68,7 @@ describe("a new lead", () => {
     expect(await read(lead.id)).toEqual(lead);
   });
 
-  test("keeps everything it was given", async () => {
+  test("keeps all given values", async () => {
     const lead = await create({
       email: "Lena@Lead.example",
       phone: "416 555 0123",
@@ -96,12 +96,12 @@ describe("a new lead", () => {
     });
   });
 
-  test("takes the country of its project where its address has none", async () => {
+  test("takes the country of its project if its address has none", async () => {
     expect((await create({ address: { locality: "Ottawa" } })).address.country).toBe("CA");
     expect((await create({ address: {} })).address).toBeNull();
   });
 
-  test("finds its agent by email address, and makes one otherwise", async () => {
+  test("finds its agent by email address, or creates one", async () => {
     const one = await create({ agent: { name: "Ann Agent", email: "ann@agent.example" } });
     const two = await create({ agent: { email: "ANN@agent.example", phone: "+14165550177" } });
     const three = await create({ agent: { id: one.agent.id } });
@@ -114,8 +114,8 @@ describe("a new lead", () => {
   });
 });
 
-describe("what a new lead takes", () => {
-  test("is what updateLead takes, and its origin", async () => {
+describe("input of a new lead", () => {
+  test("equals that of updateLead, plus the origin", async () => {
     const input = {
       firstName: "Lena",
       lastName: "Lead",
@@ -138,7 +138,7 @@ describe("what a new lead takes", () => {
     expect(refusal).toMatchObject({ code: "BAD_USER_INPUT" });
   });
 
-  test("a name is taken apart for greetings", async () => {
+  test("a name is split for greetings", async () => {
     const names: [name: string, first: string | null, last: string | null][] = [
       ["Bo Larsen", "Bo", "Larsen"],
       ["Bo", "Bo", null],
@@ -182,7 +182,7 @@ describe("what a new lead takes", () => {
     expect(made).toEqual(names);
   });
 
-  test("names that were given stay; those that were taken from the name follow it", async () => {
+  test("given name parts are kept; derived ones follow the name", async () => {
     const named = `mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { firstName lastName } }`;
     const lead = await create({ name: "Bo Larsen" });
     const change = async (input: object) =>
@@ -193,7 +193,7 @@ describe("what a new lead takes", () => {
     expect(await change({ firstName: null, lastName: null })).toEqual({ firstName: null, lastName: null });
   });
 
-  test("a source is found by code or name; an unknown one is refused, with those that there are", async () => {
+  test("a source is found by code or name; for an unknown one, the refusal lists the sources", async () => {
     const { createLeadSource } = await world.owen.get(
       `mutation { createLeadSource(input: { projectId: "${world.project.id}", name: "Spring fair", code: "FAIR_26", category: EVENT }) { id } }`,
     );
@@ -214,13 +214,13 @@ describe("what a new lead takes", () => {
       allowed: expect.arrayContaining(["FAIR_26", "WALK_IN"]),
     });
     expect(unknown.errors![0]!.message).toMatch(/no lead source Autumn fair.*FAIR_26.*createLeadSource/);
-    // Whoever may not enter leads learns nothing of the sources, of a public project either.
+    // A viewer who cannot create leads does not learn the sources, not even of a public project.
     for (const project of [world.project.id, world.park.id]) {
       const [refusal] = (await made(world.olga, "Autumn fair", project)).errors!;
       expect(["FORBIDDEN", "NOT_FOUND"]).toContain(refusal!.extensions.code);
       expect(refusal!.extensions).not.toHaveProperty("allowed");
     }
-    // A form on a website loses nobody: what it says is kept.
+    // The contact form accepts any source, so that no lead is lost.
     const contact = await world.anonymous.get(
       `mutation { contactProject(input: { projectId: "${world.park.id}", name: "Fay Form", email: "fay@form.example", source: "spring-2031" }) { lead { id } } }`,
     );
@@ -233,7 +233,7 @@ describe("what a new lead takes", () => {
 });
 
 describe("a partial update", () => {
-  test("changes what is given, clears what is null, and leaves the rest", async () => {
+  test("changes given fields, clears null ones, and keeps the others", async () => {
     const lead = await create({
       company: "Old",
       email: "part@ial.example",
@@ -266,7 +266,7 @@ describe("a partial update", () => {
     expect((await update({ id: lead.id, address: null })).address).toBeNull();
   });
 
-  test("of nothing, or of what is so already, is no change", async () => {
+  test("without a difference changes nothing", async () => {
     const lead = await create({ company: "Same", tags: ["x"] });
     await expectUnchanged(world, async () => {
       expect(await update({ id: lead.id })).toEqual(lead);
@@ -274,7 +274,7 @@ describe("a partial update", () => {
     });
   });
 
-  test("sets amounts with the digits of the currency", async () => {
+  test("stores amounts with the digits of the currency", async () => {
     const lead = await create({});
     expect(await update({ id: lead.id, budgetMin: 425000, budgetMax: "500000.5" })).toMatchObject({
       budgetMin: "425000.00",
@@ -288,7 +288,7 @@ describe("a partial update", () => {
     expect((await update({ id: lead.id, agent: null })).agent).toBeNull();
   });
 
-  test("of two with the same expectedVersion, one wins", async () => {
+  test("of two with the same expectedVersion, one succeeds", async () => {
     const lead = await create({});
     const answers = await Promise.all(
       ["one", "two", "three", "four"].map((company) =>
@@ -313,10 +313,10 @@ describe("states", () => {
     ((open.includes(from) && (open.includes(to) || to === "LOST" || to === "UNQUALIFIED")) ||
       ((from === "LOST" || from === "UNQUALIFIED") && open.includes(to)));
 
-  test.each(all)("from %s: the listed steps pass, all others are refused", async (from) => {
+  test.each(all)("from %s: the listed transitions succeed, all others are refused", async (from) => {
     const tryStep = async (to: string) => {
       const { id } = await createLead(world.owen, { projectId: world.project.id, name: "Lena Lead" });
-      // As the service, which alone may take every step.
+      // As the service, which may make every transition.
       const steps = from === "NEW" ? [] : [from];
       for (const status of steps) {
         const client = await world.owner.connect();
@@ -362,7 +362,7 @@ describe("states", () => {
     for (let at = 0; at < all.length; at += 5) await Promise.all(all.slice(at, at + 5).map(tryStep));
   });
 
-  test.each(all)("a lead cannot, or can, begin as %s", async (status) => {
+  test.each(all)("whether a lead can be created as %s", async (status) => {
     const answer = await world.owen.ask(
       `mutation ($input: CreateLeadInput!) { createLead(input: $input) { status } }`,
       {
@@ -375,7 +375,7 @@ describe("states", () => {
     );
   });
 
-  test("LOST waits for a reason, and says so beforehand", async () => {
+  test("LOST requires a reason, which allowedTransitions reports", async () => {
     const lead = await create({});
     const step = (l: any) => l.allowedTransitions.find((t: any) => t.to === "LOST");
     expect(step(lead)).toEqual({ to: "LOST", allowed: false, blockedBy: ["falloutReasonId"] });
@@ -404,7 +404,7 @@ describe("states", () => {
     expect(refusal).toMatchObject({ code: "BAD_USER_INPUT", field: "falloutReasonId" });
   });
 
-  test("CONTACTED notes the first response, once", async () => {
+  test("CONTACTED records the first response, once", async () => {
     const { id } = await create({});
     const first = (await update({ id, status: "CONTACTED" })).firstResponseAt;
     expect(first).toEqual(expect.any(String));
@@ -414,7 +414,7 @@ describe("states", () => {
 });
 
 describe("events", () => {
-  test("tell who changed what, how, and the record after it", async () => {
+  test("contain who changed what, the source, and the record after the change", async () => {
     const lead = await create({ company: "One", tags: ["a"] });
     const answer = await world.max.ask(
       `mutation { updateLead(input: { id: "${lead.id}", company: "Two", tags: ["a", "b"], status: HOT, budgetMin: 1 }) { version } }`,
@@ -462,7 +462,7 @@ describe("events", () => {
     });
   });
 
-  test("deleting writes one, which auditors can still read", async () => {
+  test("deleting a lead writes one, which auditors can still read", async () => {
     const { id } = await create({});
     await world.max.get(`mutation { deleteLead(input: { id: "${id}" }) { id } }`);
     const query = `{ events(filter: { subjectId: "${id}" }) { name subject { __typename } } }`;
@@ -473,7 +473,7 @@ describe("events", () => {
     expect((await world.max.get(query)).events).toEqual([]);
   });
 
-  test("50 writers at once leave a sequence per organization without gaps", async () => {
+  test("50 concurrent writers produce a sequence without gaps per organization", async () => {
     await Promise.all(
       Array.from({ length: 50 }, (_, i) => {
         const [person, project] = i % 5 === 0 ? [world.olga, world.peak] : [world.owen, world.project];
@@ -499,7 +499,7 @@ describe("events", () => {
       "select (select count(*) from app_public.events where sequence is null)::int as unnumbered, (select count(*) from app_private.pending_events)::int as pending, (select count(*) from app_private.event_batches)::int as batches",
     );
     expect(open).toEqual({ unnumbered: 0, pending: 0, batches: 0 });
-    // The feed is read in that order, after any point of it.
+    // Events can be read in that order, from any position.
     const feed = async (after: string) =>
       (
         await world.owen.get(
@@ -509,7 +509,7 @@ describe("events", () => {
     expect(await feed("10")).toEqual(Array.from({ length: 20 }, (_, i) => i + 11));
   });
 
-  test("a refused mutation leaves no event, a request with several fields one for each that went through", async () => {
+  test("a refused mutation writes no event; a request with several fields writes one for each success", async () => {
     const { id } = await create({});
     const answer = await world.owen.ask(
       `mutation { a: updateLead(input: { id: "${id}", company: "A" }) { id } b: updateLead(input: { id: "${id}", status: CONVERTED }) { id }
@@ -526,7 +526,7 @@ describe("events", () => {
 });
 
 describe("deleting", () => {
-  test("a lead takes its notes along; its email address is free again", async () => {
+  test("deletes the notes of a lead; its email address can be used again", async () => {
     const lead = await create({ email: "gone@example.com" });
     const { createLeadNote } = await world.owen.get(
       `mutation { createLeadNote(input: { leadId: "${lead.id}", text: "Hm." }) { id } }`,
@@ -550,7 +550,7 @@ describe("deleting", () => {
 });
 
 describe("notes", () => {
-  test("tell their author, and when their text was edited", async () => {
+  test("have their author and the time of the last change", async () => {
     const { id } = await create({});
     const note = (
       await world.max.get(

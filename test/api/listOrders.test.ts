@@ -11,7 +11,7 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
 type Direction = "ascending" | "descending";
 
-/** A list, where it is found, the field that orders it, and the column that the field shows. */
+/** A query, the field that it is ordered by, and the column of that field. */
 const lists: [query: string, field: string, direction: Direction, table: string, column: string][] = [
   ["appointments", "startsAt", "descending", "appointments", "starts_at"],
   ["buyers", "insertedAt", "descending", "buyers", "inserted_at"],
@@ -66,7 +66,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Gives the records values of the column that fit neither the order of their ids nor its reverse. */
+/** Sets the column to values whose order differs from that of the ids and its reverse. */
 async function shuffle(table: string, column: string): Promise<void> {
   const { rows } = await owner.query(
     "select data_type from information_schema.columns where table_schema = 'app_public' and table_name = $1 and column_name = $2",
@@ -76,7 +76,7 @@ async function shuffle(table: string, column: string): Promise<void> {
     ? "now() - make_interval(mins => s.place)"
     : "s.place";
   const end = column === "starts_at" ? `, ends_at = ${value} + interval '1 hour'` : "";
-  // In one message, which is one transaction.
+  // As one query message, which is one transaction.
   await owner.query(`
     set local session_replication_role = replica;
     update app_public.${table} t set ${column} = ${value}${end}
@@ -105,7 +105,7 @@ test.each(lists)("%s: by %s, %s", async (list, field, direction, table, column) 
 });
 
 test.each(["project", "organization"])(
-  "events of a %s are the latest first, or by id where that is requested",
+  "events of a %s are ordered by descending id, or ascending if requested",
   async (record) => {
     const slug =
       record === "project"

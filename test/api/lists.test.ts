@@ -12,7 +12,7 @@ let north: { id: string; slug: string };
 let bulk: { id: string; slug: string };
 let source: string;
 
-/** name → what it is about; registered on the day of its number in January 2026. */
+/** name → its columns; registered on that day of January 2026. */
 const leads: [name: string, columns: Record<string, unknown>][] = [
   ["Ada Ng", { email: "ada@ng.example", phone: "+14165550101", tags: ["vip", "garden"], origin: "WEB_FORM" }],
   ["Bo Li", { status: "CONTACTED", tags: ["garden"], is_agent: true, company: "Li & Sons 100%" }],
@@ -55,7 +55,7 @@ beforeAll(async () => {
       Object.values(row),
     );
   }
-  // One moment for all of them: only the id tells them apart.
+  // All have the same time, so only the id determines their order.
   await world.owner.query(
     `insert into app_public.leads (project_id, name, registered_at, email, status)
      select $1, 'Bulk ' || n, '2025-06-01T00:00:00Z', case when n % 3 > 0 then 'bulk' || n || '@example.com' end,
@@ -77,7 +77,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** The names that a filter finds, by every way that leads can be listed; they all have to agree. */
+/** The names that a filter finds, from each list of leads; all must agree. */
 async function found(filter: Record<string, unknown> | null): Promise<string[]> {
   const data = await world.owen.get(
     `query ($filter: LeadsFilter) {
@@ -187,7 +187,7 @@ describe("the filter of leads", () => {
     expect(await found(filter())).toEqual(expected);
   });
 
-  test("what is no id is refused, naming the member", async () => {
+  test("an invalid id is refused with the name of the field", async () => {
     for (const member of ["assigneeIds", "leadSourceIds"]) {
       const refusal = await world.owen.refused(
         `query ($filter: LeadsFilter) { leads(filter: $filter) { id } }`,
@@ -200,7 +200,7 @@ describe("the filter of leads", () => {
   });
 });
 
-test("combined filters are bounded, and say what is wrong", async () => {
+test("combined filters are bounded, and errors are reported with their path", async () => {
   const refused = (filter: unknown) =>
     world.owen.refused(`query ($filter: LeadsFilter) { leads(filter: $filter) { id } }`, { filter });
   const deep = (levels: number): object =>
@@ -215,7 +215,7 @@ test("combined filters are bounded, and say what is wrong", async () => {
     field: "or",
     message: "includeDeleted is only allowed at the top level of the filter.",
   });
-  // What an operation does to all that match takes the plain fields.
+  // Operations on all matching leads only accept simple fields.
   expect(
     await world.owen.refused(`mutation ($i: UpdateLeadsInput!) { updateLeads(input: $i) { updatedCount } }`, {
       i: { filter: { or: [{ status: ["NEW"] }] }, status: "COLD" },
@@ -289,7 +289,7 @@ describe("pages", () => {
   });
 
   test.each(Object.entries(lists).slice(0, 3))(
-    "%s: offset skips, and pages meet without a gap",
+    "%s: offset skips rows, and pages are contiguous",
     async (_name, list) => {
       const page = async (args: string) => {
         const data = await world.owen.get(list(args));
@@ -315,7 +315,7 @@ describe("pages", () => {
     "orderBy: [EMAIL_DESC],",
     "orderBy: [STATUS_DESC, EMAIL_ASC],",
     "orderBy: [ID_ASC],",
-  ])("cursors walk through everything once (%s)", async (order) => {
+  ])("cursors page through all rows once (%s)", async (order) => {
     const seen: string[] = [];
     let after: string | null = null;
     for (let pages = 0; pages < 20; pages++) {
@@ -333,7 +333,7 @@ describe("pages", () => {
     expect(seen).toEqual(all.map((lead: any) => lead.id));
   });
 
-  test("a list that ends at its default says so; one that was asked for so many does not", async () => {
+  test("a list that ends at its default size reports that; one with an explicit size does not", async () => {
     const query = `query ($first: Int) { leads(first: $first) { id } project(id: "bulk") { leads { id } } }`;
     const shortened = async (variables: object) =>
       ((await world.owen.ask(query, { ...variables })) as any).extensions.fullPages;
@@ -342,7 +342,7 @@ describe("pages", () => {
     expect(await shortened({ first: 100 })).toEqual([ofProject]);
   });
 
-  test("a cursor that is none, or of another order, is refused", async () => {
+  test("an invalid cursor, or one of another order, is refused", async () => {
     const { leadsConnection } = await world.owen.get(
       `{ leadsConnection(first: 1) { pageInfo { endCursor } } }`,
     );
@@ -397,14 +397,14 @@ describe("connections of a record", () => {
     ["orderBy: [EMAIL_DESC],", false],
     ["orderBy: [EMAIL_DESC],", true],
     ["orderBy: [STATUS_ASC, EMAIL_DESC],", true],
-  ])("cursors walk through the list once (%s backwards: %s)", async (order, backwards) => {
+  ])("cursors page through the list once (%s backwards: %s)", async (order, backwards) => {
     const { project } = await world.owen.get(
       `{ project(id: "bulk") { leads(${order} first: 1000) { id } } }`,
     );
     expect(await walk(order, backwards)).toEqual(project.leads.map((lead: any) => lead.id));
   });
 
-  test("100 records without a size, filtered like the list; sizes are checked", async () => {
+  test("100 records without a size, filtered like the list; sizes are validated", async () => {
     expect((await page("", null)).nodes).toHaveLength(100);
     const hot = await page("(filter: { status: [HOT] }, last: 3)", null);
     const { project } = await world.owen.get(
@@ -419,7 +419,7 @@ describe("connections of a record", () => {
     expect(await refusal('(before: "garbage", last: 1)')).toMatchObject({ code: "BAD_USER_INPUT" });
   });
 
-  test("lists that a function or a permission restricts go both ways too", async () => {
+  test("lists that a function or a permission restricts can be paged in both directions too", async () => {
     const { project } = await world.owen.get(
       `{ project(id: "${world.project.id}") { events(first: 1000) { id } } }`,
     );
@@ -445,7 +445,7 @@ describe("connections of a record", () => {
     ]);
   });
 
-  test("each has what its list has, for whoever asks", async () => {
+  test("each connection equals its list, for every viewer", async () => {
     const { owen, max, olga, anonymous, harbour, summit, project } = world;
     const schema = buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8"));
     const pairs = (typeName: string) => {
@@ -489,7 +489,8 @@ describe("connections of a record", () => {
         expect([who, whole]).toEqual([who, of((list) => list && { nodes: list })]);
         shown[`${who} ${typeName}`] = plain && (plain.leads ?? plain.tasks)?.length;
       }
-    // A seller has their own leads; without a permission a list is null, and without the record there is none.
+    // Sellers see their own leads; without the permission a list is null, and without the record there is
+    // none.
     const none = undefined;
     expect(shown).toEqual({
       ...{ "owen Project": 5, "owen Lead": 1, "owen Organization": 2 },
@@ -511,7 +512,7 @@ describe("connections of a record", () => {
 describe("orders", () => {
   const titles = async (query: string) => (await world.owen.get(query)).list.map((p: any) => p.title);
 
-  test("projects: last updated first, or as sort says; orderBy comes first", async () => {
+  test("projects: last updated first, or as `sort` requests; orderBy takes precedence", async () => {
     await world.owen.get(`mutation { updateProject(input: { id: "bulk", design: "Touched" }) { id } }`);
     expect((await titles("{ list: projects { title } }"))[0]).toBe("Bulk");
     expect((await titles("{ list: projects(sort: UPDATED_AT) { title } }"))[0]).toBe("Bulk");
@@ -564,8 +565,8 @@ describe("aggregates", () => {
   });
 });
 
-describe("what was written is read", () => {
-  test("in every list, immediately, until it is deleted", async () => {
+describe("written data are read", () => {
+  test("in every list, immediately, until they are deleted", async () => {
     const { createLead } = await world.owen.get(
       `mutation ($id: ID!) { createLead(input: { projectId: $id, name: "Gus New", email: "gus@new.example" }) { id } }`,
       { id: north.id },
@@ -592,7 +593,7 @@ describe("what was written is read", () => {
       project: { leads: [] },
     };
     expect(await world.owen.get(query, variables)).toEqual(gone);
-    // Deleted ones are for admins, on demand.
+    // Admins can include deleted records.
     expect(await world.ada.get(query, { ...variables, deleted: true })).toEqual({
       lead: null,
       leads: [{ ...one[0], deletedAt: expect.any(String) }],
@@ -604,7 +605,7 @@ describe("what was written is read", () => {
 });
 
 describe("nested lists", () => {
-  test("take the same arguments", async () => {
+  test("accept the same arguments", async () => {
     const { project } = await world.owen.get(
       `{ project(id: "${world.project.id}") {
         hot: leads(filter: { status: [HOT] }, first: 1, offset: 1) { name }
@@ -673,7 +674,7 @@ describe("SQL statements", () => {
   test.each([
     ["leads with all around them", rich],
     ["a connection with its total", connected],
-  ])("%s: 50 cost as many as 1", async (_name, query) => {
+  ])("%s: 50 records take as many statements as 1", async (_name, query) => {
     const one = await world.statements(() => world.owen.get(query(1)));
     const fifty = await world.statements(() => world.owen.get(query(50)));
     const list = fifty.result.leads ?? fifty.result.leadsConnection.nodes;
@@ -683,7 +684,7 @@ describe("SQL statements", () => {
     expect(fifty.count).toBeLessThanOrEqual(query === rich ? 3 : 2);
   });
 
-  test("connections of many records cost as many as those of one", async () => {
+  test("connections of many records take as many statements as those of one", async () => {
     const query = (first: number) =>
       `{ leads(first: ${first}, filter: { projectIds: ["bulk"] }) { id eventsConnection(first: 2) { totalCount nodes { name } }
         tasksConnection(last: 2) { totalCount nodes { id } pageInfo { hasPreviousPage } } } }`;
@@ -695,7 +696,7 @@ describe("SQL statements", () => {
   });
 });
 
-test("filters by ids take what the deprecated ones by an id took", async () => {
+test("filters by ids find the same as the deprecated ones by an id", async () => {
   const { owen, harbour, project } = world;
   const create = createIn(owen);
   for (const projectId of [project.id, north.id])
@@ -740,7 +741,7 @@ test("filters by ids take what the deprecated ones by an id took", async () => {
   expect(deprecated).toHaveLength(former.length);
 });
 
-test("a deleted record is listed with what it belongs to, as long as that is not deleted", async () => {
+test("a deleted record is listed with its related records that are not deleted", async () => {
   const { owen } = world;
   const create = createIn(owen);
   const id = await leadId("Bo Li");

@@ -49,7 +49,7 @@ test("creates an organization, invites a person by mail, and adds them", async (
   const mails = await outbox.take();
   const mailTo = (email: string) => mails.find(({ to }) => to![0]!.address === email)!.text!;
   const token = /#invite=(\S+)$/m.exec(mailTo(mia.email!))![1]!;
-  // The address for enquiries was asked whether it takes them.
+  // The address for enquiries has consented to receive them.
   const [, consent] = /\/confirm\/(\w+)/.exec(mailTo("desk@example.com"))!;
   await api.owner.query("select app_private.confirm_consent($1, null)", [consent]);
   const accept = `mutation ($t: String!) { acceptOrganizationInvite(input: { token: $t }) {
@@ -65,7 +65,7 @@ test("creates an organization, invites a person by mail, and adds them", async (
   expect(await mia.refused(accept, { t: token })).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
 });
 
-test("notifications omitted stay as they are", async () => {
+test("omitted notification settings are unchanged", async () => {
   const { updateOrganizationNotifications } = await mia.get(
     `mutation ($o: ID!) { updateOrganizationNotifications(input: { organizationId: $o, notifications: { offer: false, task: null } }) {
       notifications { offer task newLead } } }`,
@@ -74,7 +74,7 @@ test("notifications omitted stay as they are", async () => {
   expect(updateOrganizationNotifications.notifications).toEqual({ offer: false, task: true, newLead: true });
 });
 
-test("roles and membership are the owners'", async () => {
+test("only owners change roles and membership", async () => {
   const change = `mutation ($o: ID!, $u: ID!, $r: OrganizationRole!) {
     updateOrganizationMemberRole(input: { organizationId: $o, userId: $u, role: $r }) { role user { id } } }`;
   expect(await mia.refused(change, { o: homes, u: ada.id, r: "MEMBER" })).toMatchObject({
@@ -101,7 +101,7 @@ test("roles and membership are the owners'", async () => {
   });
 });
 
-test("messages are forwarded, and floods refused", async () => {
+test("messages are forwarded, and rate-limited", async () => {
   const write =
     'mutation ($e: EmailAddress!) { contactService(input: { name: "Vi", email: $e, message: "Hello" }) }';
   for (let n = 0; n < 5; n++)

@@ -23,7 +23,7 @@ const unmerge = (id: string, by = world.owen) => by.get(UNMERGE, { input: { id }
 const refusal = async (intoId: string, ids: string[], by = world.owen) =>
   (await by.refused(MERGE, { input: { intoId, ids } })).code;
 
-/** Everything in the database that names a lead, except for versions and times of changes. */
+/** All rows in the database that refer to a lead, except for versions and times of changes. */
 async function rowsOf(ids: readonly string[]): Promise<unknown> {
   const { rows: tables } = await world.owner.query(
     `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -120,7 +120,7 @@ test("unmerging keeps later changes on the kept lead", async () => {
     email: null,
     notes: [{ text: "Since." }],
   });
-  // Whoever unsubscribed as the one has done so as the other.
+  // A person who unsubscribed one of the leads has unsubscribed both.
   expect(await table.read("lead", second, "company subscribed notes { text }")).toEqual({
     company: "Dana Inc",
     subscribed: false,
@@ -128,7 +128,7 @@ test("unmerging keeps later changes on the kept lead", async () => {
   });
 });
 
-test("several at once; the last merge is undone first", async () => {
+test("several leads can be merged at once; the last merge is undone first", async () => {
   const [first, second, third, fourth] = [await lead(), await lead(), await lead(), await lead()];
   await table.create("createLeadNote", { leadId: first, text: "One." });
   await merge(second, [first]);
@@ -144,14 +144,14 @@ test("several at once; the last merge is undone first", async () => {
   expect((await world.owen.refused(UNMERGE, { input: { id: first } })).code).toBe("NOT_FOUND");
 });
 
-test("a dry run says what would happen, and changes nothing", async () => {
+test("a dry run returns the effects and changes nothing", async () => {
   const [first, second] = [await lead(), await lead()];
   const before = await rowsOf([first, second]);
   await merge(first, [second], { dryRun: true });
   expect(await rowsOf([first, second])).toEqual(before);
 });
 
-test("who may change all of them merges; the rest is refused", async () => {
+test("requires permission to change all of the leads", async () => {
   const { owen, ada, max, olga, anonymous } = world;
   const [one, other] = [await lead(), await lead()];
   const mine = await lead({}, max, world.quiet);
@@ -161,7 +161,7 @@ test("who may change all of them merges; the rest is refused", async () => {
   expect(await refusal(one, [mine])).toBe("CONFLICT");
   expect(await refusal(one, [other], olga)).toBe("NOT_FOUND");
   expect(await refusal(one, [other], anonymous)).toBe("UNAUTHENTICATED");
-  // Of a colleague's leads nothing is known to those who work on their own.
+  // Members who only see their own leads do not learn of a colleague's.
   expect(await refusal(mine, [hers], max)).toBe("NOT_FOUND");
   expect(await refusal(hers, [mine], max)).toBe("NOT_FOUND");
   expect(await refusal(one, [other], await programOf(world, owen, { scopes: ["lead.read"] }))).toBe(

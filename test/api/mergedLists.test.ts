@@ -4,7 +4,8 @@ import { asViewer } from "../../src/database/asViewer.ts";
 import { startLargeOrganization, type LargeOrganization } from "../harness/largeOrganization.ts";
 import { poolOf } from "../harness/database.ts";
 
-// Whoever sees some projects of many reads a list that is merged from them, each as far as it can matter.
+// A viewer who sees few projects of many reads a list that is merged from these projects; each is only read
+// as far as the page requires.
 
 const LEADS = 400;
 let crowd: LargeOrganization;
@@ -15,7 +16,7 @@ beforeAll(async () => {
     { leads: LEADS, projects: 40 },
     () => ({ leads: 10 }),
     async (client) => {
-      // Many of the same time, and most of them in few projects.
+      // Many rows have the same time, and most are in few projects.
       await client.query("set session_replication_role = replica");
       await client.query(
         `update app_public.leads l set registered_at = date_trunc('month', l.registered_at),
@@ -38,7 +39,7 @@ const list =
 const page = `query ($first: Int, $after: Cursor, $filter: LeadsFilter) {
   leadsConnection(first: $first, after: $after, filter: $filter) { nodes { id } pageInfo { hasNextPage endCursor } } }`;
 
-/** All that the policy shows, in the order of the list. */
+/** All rows that the policy permits, in the order of the list. */
 async function shown(person: LargeOrganization["member"], status?: string[]): Promise<string[]> {
   const { rows } = await asViewer(viewers, { role: "plat_user", "plat.user_id": person.id! }, (client) =>
     client.query<{ id: string }>(

@@ -14,7 +14,7 @@ const CREATE_LEAD = mutationOf("createLead", "{ id }");
 const CREATE_CONTACT = mutationOf("createFloorPlan", "{ id }");
 const CREATE_ACCOUNT = mutationOf("createAccount", "{ id }");
 
-/** The first error of an answer that was asked for in a language. */
+/** The first error of a request in the given language. */
 async function refusal(person: Person, query: string, input: object, language?: string) {
   const headers: Record<string, string> = language ? { "accept-language": language } : {};
   const { errors } = await person.ask(query, { input }, { headers });
@@ -25,7 +25,7 @@ const speak = (person: Person, language: string) =>
   person.get(mutationOf("updateUser", "{ language }"), { input: { id: person.id, language } });
 const pathsOf = ({ fields }: Record<string, any>) => fields.map(({ path }: { path: string }) => path);
 
-describe("bad fields", () => {
+describe("invalid fields", () => {
   test("of columns are reported together: those of types and those of checks", async () => {
     const input = {
       projectId: world.project.id,
@@ -43,11 +43,11 @@ describe("bad fields", () => {
       key: "give0To99Bedrooms",
       message: "Must be from 0 to 99 bedrooms.",
     });
-    // What was good alone is taken.
+    // A field that was valid alone is accepted.
     expect(error.message).toBe(error.fields[0].message);
   });
 
-  test("of an update are reported with those that may not be null", async () => {
+  test("of an update are reported together with those that must not be null", async () => {
     const { createFloorPlan: plan } = await world.owen.get(CREATE_CONTACT, {
       input: { projectId: world.project.id, title: "Studio" },
     });
@@ -87,7 +87,7 @@ describe("bad fields", () => {
     expect(error).toMatchObject({ code: "BAD_USER_INPUT", key: "variableHasAnInvalidValue" });
   });
 
-  test("of a function are the one that it raised", async () => {
+  test("a function reports the error that it raised", async () => {
     const error = await refusal(world.owen, CREATE_LEAD, {
       projectId: world.project.id,
       name: "Bo",
@@ -104,7 +104,7 @@ describe("the language of messages", () => {
   const noProject = (person: Person, language?: string) =>
     refusal(person, CREATE_LEAD, { projectId: "no-such-project", name: "Bo" }, language);
 
-  test("is that of the header for strangers, English where it names none that there is", async () => {
+  test("is that of the header for visitors; English if no requested language exists", async () => {
     const ask = async (language?: string) =>
       (
         await refusal(
@@ -119,7 +119,7 @@ describe("the language of messages", () => {
     expect(await ask("it")).toBe("A password must have at least 10 characters.");
   });
 
-  test("is that of the user, whatever the header", async () => {
+  test("is that of the user, regardless of the header", async () => {
     await speak(world.max, "fr-CA");
     expect(await noProject(world.max, "de")).toMatchObject({
       code: "NOT_FOUND",
@@ -129,7 +129,7 @@ describe("the language of messages", () => {
     expect((await noProject(world.ada, "de")).message).toBe("There is no such project.");
   });
 
-  test("of fields is the same, and their keys and parameters stay", async () => {
+  test("applies to fields too; their keys and parameters do not change", async () => {
     await speak(world.max, "de");
     const error = await refusal(world.max, mutationOf("updateLead", "{ id }"), {
       id: "0197f000-0000-7000-8000-000000000000",
@@ -146,7 +146,7 @@ describe("the language of messages", () => {
     ]);
   });
 
-  test("of what is refused before it becomes an operation is that of the header", async () => {
+  test("is that of the header for refusals before the operation starts", async () => {
     const answer = await world.post("{}", { "content-type": "application/json", "accept-language": "fr" });
     expect(answer.errors![0]!.message).toBe("Le membre query doit être un texte, le document GraphQL.");
     const { errors } = await world
@@ -155,7 +155,7 @@ describe("the language of messages", () => {
     expect(errors![0]!.message).toBe("El token es desconocido; inicie sesión de nuevo.");
   });
 
-  test("of a new account is that of the browser, and of a new organization that of its founder", async () => {
+  test("of a new account is that of the browser; of a new organization, that of its founder", async () => {
     const email = "francine@example.com";
     await world.anonymous.ask(
       CREATE_ACCOUNT,
@@ -179,7 +179,7 @@ describe("the language of messages", () => {
   });
 });
 
-describe("sentences among the data", () => {
+describe("messages in data", () => {
   const UPSERT = mutationOf(
     "upsertLeads",
     "{ rows { outcome code warnings errors { code field message } } }",
@@ -196,16 +196,16 @@ describe("sentences among the data", () => {
     return data.upsertLeads.rows.map((row: any) => row.errors.map((error: any) => error.message)).flat();
   };
 
-  test("translate the errors of rows into the language of the viewer", async () => {
+  test("errors of rows are translated into the language of the viewer", async () => {
     await speak(world.owen, "en");
     const english = await ask();
     expect(english.length).toBeGreaterThanOrEqual(3);
     const seen = new Set(english);
     for (const language of ["fr", "de", "es"]) {
       await speak(world.owen, language);
-      const said = await ask();
-      expect(said).toHaveLength(english.length);
-      for (const message of said) {
+      const translated = await ask();
+      expect(translated).toHaveLength(english.length);
+      for (const message of translated) {
         expect(seen).not.toContain(message);
         seen.add(message);
       }

@@ -8,7 +8,7 @@ import { createViewerPlace } from "../../src/providers/location/viewerPlace.ts";
 import { writeCityDatabase } from "../harness/cityDatabase.ts";
 import { startApi, type Api, type Person } from "../harness/api.ts";
 
-// The viewer is placed by the address that a trusted proxy names.
+// The viewer is located by the address that a trusted proxy reports.
 const toronto = "128.100.0.1";
 const vancouver = "142.103.1.1";
 const vancouver6 = "2607:f8f0::1";
@@ -21,7 +21,7 @@ let location: LocationProvider;
 beforeAll(async () => {
   const file = join(await mkdtemp(join(tmpdir(), "plat-cities-")), "cities.mmdb");
   await writeCityDatabase(file, {
-    // As the embedded database has them, and as files of MaxMind do.
+    // In the formats of the embedded database and of MaxMind's files.
     "128.100.0.0/16": { country_code: "CA", latitude: 43.66, longitude: -79.4 },
     "142.103.0.0/16": { location: { latitude: 49.26, longitude: -123.25, accuracy_radius: 5 } },
     "2607:f8f0::/32": { location: { latitude: 49.26, longitude: -123.25 } },
@@ -65,7 +65,7 @@ test("without public projects there is no nearest city", async () => {
   expect(await nearest(toronto)).toBeNull();
 });
 
-test("the nearest city is found by the address, over IPv4 and IPv6", async () => {
+test("the nearest city is found by IPv4 and IPv6 addresses", async () => {
   const bay = { locality: "Toronto", administrativeArea: "ON", country: "CA" };
   await build("Bay", bay, { timeZone: "America/Toronto" });
   await build("King", { ...bay, locality: " toronto " }, { timeZone: "America/Toronto" });
@@ -88,7 +88,7 @@ test("the nearest city is found by the address, over IPv4 and IPv6", async () =>
 });
 
 test.each([null, "10.1.2.3", "192.168.0.9", "fd00::1", "::1", "fe80::1", "not an address"])(
-  "an address that tells nothing (%s) falls back to the city with most public projects",
+  "an address without a location (%s) falls back to the city with most public projects",
   async (ip) => {
     expect(await nearest(ip)).toMatchObject({
       name: "Toronto",
@@ -144,7 +144,7 @@ test("sorts public projects by distance, or by service index if the location is 
   expect(await titles(null)).toEqual(await titles(null, "sort: SERVICE_INDEX"));
 });
 
-test("projects are sorted by their distance too, private and archived ones among them", async () => {
+test("projects are sorted by their distance too, including private and archived ones", async () => {
   const titles = async (ip: string, list: string) => {
     const { data, errors } = await owner.ask(
       `{ ${list} { title } }`,
@@ -169,7 +169,7 @@ test("projects are sorted by their distance too, private and archived ones among
   );
 });
 
-test("of many that ask at once, one looks new cities up; everybody's answer knows them", async () => {
+test("of many concurrent requests, one looks up new cities, and all responses use the result", async () => {
   const lookUps: string[][] = [];
   const { findCities } = location;
   const viewerPlace = createViewerPlace(

@@ -29,7 +29,7 @@ const update = async (input: Record<string, unknown>, fields = "id") =>
   ).updateNegotiation;
 
 describe("a negotiation", () => {
-  test("keeps the list price of its beginning and belongs to the project of its unit", async () => {
+  test("stores the list price at its start and belongs to the project of its unit", async () => {
     const unitId = await table.unit({ price: "425000.50" });
     const leadId = await table.lead();
     const id = await table.negotiation({
@@ -87,7 +87,7 @@ describe("a negotiation", () => {
     expect(project.negotiations).toContainEqual({ id });
   });
 
-  test("is one at a time for a lead and a unit, and may be begun again after it was called off", async () => {
+  test("there is one at a time for a lead and a unit; after a cancellation, another can begin", async () => {
     const unitId = await table.unit();
     const leadId = await table.lead();
     const id = await table.negotiation({ unitId, leadId });
@@ -106,7 +106,7 @@ describe("a negotiation", () => {
     await table.negotiation({ unitId: await table.unit(), leadId });
   });
 
-  test("of a buyer is one of the lead that they were", async () => {
+  test("a negotiation of a buyer is one of the converted lead", async () => {
     const unitId = await table.unit();
     const leadId = await table.lead({ assigneeId: world.max.id });
     const buyerId = await table.buyer({ leadId });
@@ -121,7 +121,7 @@ describe("a negotiation", () => {
       code: "CONFLICT",
       existingId: id,
     });
-    // The price that was agreed on is the one of a purchase that is not signed.
+    // The agreed price becomes that of an unsigned purchase.
     await table.answer(await table.offer(id, "BUYER", 398_000), "ACCEPT");
     const { rows: buyers } = await world.owner.query(
       "select price::float as price from app_public.buyers where id = $1",
@@ -150,8 +150,8 @@ describe("a negotiation", () => {
   });
 });
 
-describe("called off", () => {
-  test("withdraws the pending offer, gives the lead its status back, and is final", async () => {
+describe("cancellation", () => {
+  test("withdraws the pending offer, restores the lead's status, and is final", async () => {
     const leadId = await table.lead({ status: "WARM" });
     const id = await table.negotiation({ leadId });
     const offer = await table.offer(id, "BUYER", 100);
@@ -179,7 +179,7 @@ describe("called off", () => {
     expect(await table.read("lead", leadId, "status")).toEqual({ status: "WARM" });
   });
 
-  test("by the service, for what ended the deal", async () => {
+  test("is done by the service when the deal ends", async () => {
     const unitId = await table.unit();
     const [mine, accepted] = [await table.negotiation({ unitId }), await table.negotiation({ unitId })];
     const elsewhere = await table.negotiation();
@@ -207,14 +207,14 @@ describe("called off", () => {
   });
 });
 
-test("a lost update is refused with the present version", async () => {
+test("a lost update is refused with the current version", async () => {
   const id = await table.negotiation();
   const { version } = await update({ id, offerExpirationHours: 10, expectedVersion: 1 }, "version");
   expect(version).toBe(2);
   expect(
     await table.refused("updateNegotiation", { id, offerExpirationHours: 11, expectedVersion: 1 }),
   ).toMatchObject({ code: "VERSION_MISMATCH", currentVersion: 2 });
-  // What belongs to one person is not changed by the other's cancellation either.
+  // The cancellation does not change records of the other person either.
   expect(
     await table.refused("updateNegotiation", {
       id,
@@ -226,7 +226,7 @@ test("a lost update is refused with the present version", async () => {
 });
 
 describe("refused", () => {
-  test("without anybody, of another project, of who cannot buy, about what is not for sale", async () => {
+  test("without a person, of another project, of a person who cannot buy, for a home that is not for sale", async () => {
     const unitId = await table.unit();
     const leadId = await table.lead();
     const { project } = await world.owen.get(
@@ -320,7 +320,7 @@ describe("refused", () => {
     expect(after).toEqual(before);
   });
 
-  test("in an archived project, offers and answers too", async () => {
+  test("in an archived project, as are offers and answers", async () => {
     const project = await createProject(world.owen, {
       organizationId: world.harbour.id,
       title: "Archived Acre",
@@ -344,7 +344,7 @@ describe("refused", () => {
   });
 });
 
-test("of each pair of states, a negotiation passes the listed ones, and by hand only its cancellation", async () => {
+test("only the listed transitions succeed, and the team can only cancel", async () => {
   const states = ["OPEN", "ACTIVE", "ACCEPTED", "REJECTED", "EXPIRED", "CANCELLED"];
   const listed: Record<string, string[]> = {
     OPEN: ["ACTIVE", "CANCELLED"],

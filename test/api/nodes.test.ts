@@ -20,7 +20,7 @@ const createLead = async (person: Person, projectId: string): Promise<string> =>
   return data.createLead.id;
 };
 
-test("a record is found by its id, whatever its type, with what is selected of that", async () => {
+test("a record of any type is found by its id, with the fields selected for that type", async () => {
   const lead = await createLead(world.owen, world.project.id);
   expect(await world.owen.get(node, { id: lead })).toEqual({ node: { __typename: "Lead", id: lead } });
   expect(
@@ -48,7 +48,7 @@ test("a record is found by its id, whatever its type, with what is selected of t
   expect(found.nodes[1].title).toBe("Harbour View");
 });
 
-test("what a viewer may not see is null for them, as if it did not exist", async () => {
+test("a record that is invisible to the viewer is null, like an unknown id", async () => {
   const lead = await createLead(world.owen, world.project.id);
   const { rows } = await world.owner.query("select id from app_public.events where subject_id = $1", [lead]);
   const theirs = await createProject(world.olga, { organizationId: world.summit.id, title: "Summit Peak" });
@@ -68,11 +68,11 @@ test("what a viewer may not see is null for them, as if it did not exist", async
     expect(found.nodes.map((one: any) => one?.id ?? null)).toEqual([...seen, ...unseen.map(() => null)]);
     for (const id of unseen)
       for (const query of [node, "query ($id: ID!) { node(id: $id) { __typename } }"])
-        // Asked several times, so that a compiled query would answer.
+        // Repeated, so that a compiled query would be used.
         for (let n = 0; n < 4; n++) {
           const { result, texts } = await world.statements(() => person.ask(query, { id }));
           expect(result.data).toEqual({ node: null });
-          // Nothing is read of it, and nothing told by what was.
+          // No data of the record are read.
           expect(
             texts.filter((text) => /app_(public|hidden)/.test(text) && !/seen_nodes|access_of/.test(text)),
           ).toEqual([]);
@@ -80,7 +80,7 @@ test("what a viewer may not see is null for them, as if it did not exist", async
   }
 });
 
-test("asked again, for another record or by another viewer, it is looked up again", async () => {
+test("a query for another record or by another viewer is looked up again", async () => {
   const leads = [
     await createLead(world.owen, world.project.id),
     await createLead(world.owen, world.project.id),
@@ -93,7 +93,7 @@ test("asked again, for another record or by another viewer, it is looked up agai
     }
 });
 
-test("the number of statements follows the number of types, not that of records", async () => {
+test("the number of statements depends on the number of types, not of records", async () => {
   const leads: string[] = [];
   for (let n = 0; n < 6; n++) leads.push(await createLead(world.owen, world.project.id));
   const statementsFor = async (ids: string[]) => {
@@ -105,7 +105,7 @@ test("the number of statements follows the number of types, not that of records"
   expect(few).toBeLessThanOrEqual(3);
 });
 
-test("a visitor finds what is public", async () => {
+test("a visitor finds public records", async () => {
   const open = await createProject(world.owen, {
     organizationId: world.harbour.id,
     title: "Open Fields",
@@ -117,7 +117,7 @@ test("a visitor finds what is public", async () => {
   });
 });
 
-test("what is no id, and too many, are refused", async () => {
+test("invalid ids and too many ids are refused", async () => {
   for (const id of ["harbour-view", "", "1", `${randomUUID()}0`])
     expect(await world.owen.refused(node, { id })).toMatchObject({ code: "BAD_USER_INPUT", field: "id" });
   const ids = Array.from({ length: 101 }, () => randomUUID());
@@ -126,7 +126,7 @@ test("what is no id, and too many, are refused", async () => {
   expect(await world.owen.get(nodes, { ids: [] })).toEqual({ nodes: [] });
 });
 
-test("a deletion names what a cache has to drop", async () => {
+test("a deletion returns the nodes to remove from a cache", async () => {
   const lead = await createLead(world.owen, world.project.id);
   const deletion =
     "mutation ($id: ID!) { deleteLead(input: { id: $id }) { id deleted deletedId deletedType } }";
@@ -134,7 +134,7 @@ test("a deletion names what a cache has to drop", async () => {
     deleteLead: { id: lead, deleted: true, deletedId: lead, deletedType: "Lead" },
   });
   expect(await world.owen.get(node, { id: lead })).toEqual({ node: null });
-  // A function of its own, with more in its answer.
+  // A deletion with a function of its own and a larger payload.
   const { createLeadSource: source } = await world.owen.get(
     "mutation ($input: CreateLeadSourceInput!) { createLeadSource(input: $input) { id } }",
     { input: { projectId: world.project.id, name: "Fair" } },
@@ -147,7 +147,7 @@ test("a deletion names what a cache has to drop", async () => {
   ).toEqual({ deleteLeadSource: { deletedId: source.id, deletedType: "LeadSource", reassignedLeads: 0 } });
 });
 
-test("each payload of a deletion names a type that there is", async () => {
+test("each payload of a deletion has an existing type", async () => {
   const { __schema: schema } = await world.owen.get(
     "{ __schema { types { name fields { name description } } } }",
   );
@@ -155,13 +155,13 @@ test("each payload of a deletion names a type that there is", async () => {
   expect(payloads.length).toBeGreaterThan(30);
   const names = new Set(schema.types.map(({ name }: any) => name));
   for (const { name, fields } of payloads) {
-    const told = fields.find((field: any) => field.name === "deletedType")?.description;
-    const [, type] = /^GraphQL type of the deleted record: (\w+)\.$/.exec(told ?? "") ?? [];
+    const description = fields.find((field: any) => field.name === "deletedType")?.description;
+    const [, type] = /^GraphQL type of the deleted record: (\w+)\.$/.exec(description ?? "") ?? [];
     expect([name, names.has(type)]).toEqual([name, true]);
   }
 });
 
-test("each table whose rows are nodes is one that an id is looked for in", async () => {
+test("ids are looked up in each table whose rows are nodes", async () => {
   const { __type: type } = await world.owen.get('{ __type(name: "Node") { possibleTypes { name } } }');
   const { rows } = await world.owner.query(
     "select pg_get_functiondef('app_hidden.node_tables'::regproc) as text",

@@ -1,4 +1,4 @@
-/** Notification mails to members: who gets which, how many, and how to unsubscribe. */
+/** Notification mails to members: recipients, number of mails, and unsubscribing. */
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Email } from "postal-mime";
@@ -32,19 +32,19 @@ afterAll(async () => {
 
 const sql = async (text: string, values: unknown[] = []) => (await world.owner.query(text, values)).rows;
 
-/** Reads the stream to its end. */
+/** Processes all pending events. */
 async function read(batch = 1000): Promise<void> {
   for (let more = true; more;)
     more = (await sql("select app_private.fan_out_notifications($1) as more", [batch]))[0].more;
 }
 
-/** Lets the minute pass, and pauses between tries. */
+/** Makes waiting mails and retries due. */
 const makeDue = () =>
   sql(
     "select graphile_worker.reschedule_jobs(array(select id from graphile_worker._private_jobs), run_at => now())",
   );
 
-/** Reads the stream, lets the minute pass, and gives what was sent. */
+/** Processes pending events, makes the mails due, and returns the sent ones. */
 async function run(mail: MailProvider = outbox.provider): Promise<Email[]> {
   await read();
   await makeDue();
@@ -53,7 +53,7 @@ async function run(mail: MailProvider = outbox.provider): Promise<Email[]> {
 }
 
 const readers = (mails: Email[]) => mails.map((mail) => mail.to![0]!.address!).sort();
-/** The mail of one of its readers. */
+/** The mail to one of the recipients. */
 const mailTo = (person: Person, mails: Email[]) =>
   mails.find((mail) => mail.to![0]!.address === person.email);
 const of = (...people: Person[]) => people.map(({ email }) => email!).sort();
@@ -61,7 +61,7 @@ const header = (mail: Email, name: string) => mail.headers.find(({ key }) => key
 
 const headers = (mail: Email, name: string) =>
   mail.headers.filter(({ key }) => key === name).map(({ value }) => value);
-/** The ids of the requests that a lead of that name came by. */
+/** The ids of the requests that created leads of that name. */
 const requestsOf = async (name: string): Promise<string[]> =>
   (
     await sql(
@@ -82,7 +82,7 @@ const contact = (project: { id: string }, name: string, text?: string) =>
     world.anonymous,
   );
 
-test("changes by members notify nobody; a visitor's message notifies the team, and can be answered", async () => {
+test("changes by members notify nobody; a visitor's message notifies the team, and can be replied to", async () => {
   const lead = await create("createLead", { projectId: world.project.id, name: "Lena", assigneeId: max.id });
   await create("createLeadNote", { leadId: lead, text: "Likes gardens." });
   expect(await run()).toEqual([]);
@@ -90,8 +90,8 @@ test("changes by members notify nobody; a visitor's message notifies the team, a
   await choose(ada, { newLead: false });
   await contact(world.project, "Vi", "Is <b>12</b> free?");
   const mails = await run();
-  // A seller of another organization sees the leads that are assigned to them, a builder none. Ada wants messages, which
-  // this is too.
+  // A seller of another organization sees only assigned leads, and a builder none. Ada has enabled messages,
+  // and this is one too.
   expect(readers(mails)).toEqual(of(owen, ada, max, mia));
   const mail = mailTo(owen, mails);
   expect(mail).toMatchObject({
@@ -106,7 +106,7 @@ test("changes by members notify nobody; a visitor's message notifies the team, a
   const requests = await requestsOf("Vi");
   expect(requests).toHaveLength(1);
   for (const each of mails) expect(headers(each, "x-request-id")).toEqual(requests);
-  // Read again, nothing comes of the same events.
+  // Processing the same events again sends nothing.
   expect(await run()).toEqual([]);
 
   await choose(ada, { contactMessage: false });
@@ -119,7 +119,7 @@ test("changes by members notify nobody; a visitor's message notifies the team, a
   await choose(max, { newLead: true, contactMessage: true });
 });
 
-test("a hundred leads in a minute are one mail to each reader, however they are read", async () => {
+test("a hundred leads in a minute are one mail per recipient, in any number of batches", async () => {
   for (const name of ["Una", "Ugo"]) await contact(world.project, name, "One of many");
   await read();
   await sql(
@@ -137,7 +137,7 @@ test("a hundred leads in a minute are one mail to each reader, however they are 
     expect(mail.text).toContain("Una is a new lead for Harbour View");
     expect(mail.text).toContain("And 75 more.");
     expect(mail.replyTo).toBeUndefined();
-    // Each request that it tells of, once.
+    // Each request id once.
     expect(headers(mail, "x-request-id")).toEqual([
       ...(await requestsOf("Una")),
       ...(await requestsOf("Ugo")),
@@ -145,8 +145,8 @@ test("a hundred leads in a minute are one mail to each reader, however they are 
   }
 });
 
-test("mails reach those only who may see the record, are active and did not do it", async () => {
-  // Private leads: owners and admins, and whoever has the lead.
+test("only active members who may see the record, except for the actor, receive mails", async () => {
+  // Private leads: owners, admins and the assignee.
   await contact(world.quiet, "Pia");
   expect(readers(await run())).toEqual(of(owen, ada));
   const [{ id: pia }] = await sql("select id from app_public.leads where name = 'Pia'");
@@ -160,7 +160,7 @@ test("mails reach those only who may see the record, are active and did not do i
   await contact(world.quiet, "Pia", "Again");
   expect(readers(await run())).toEqual(of(owen, ada, max));
 
-  // A seller's own leads; the settings are those of the seller's organization.
+  // A seller's own leads, with the settings of the seller's organization.
   const sams = world.leads.sams.id;
   const samsTask = (title: string) =>
     sql("insert into app_public.tasks (lead_id, title, assignee_id) values ($1, $2, $3)", [
@@ -179,7 +179,8 @@ test("mails reach those only who may see the record, are active and did not do i
   expect(await run()).toEqual([]);
   await choose(sam, { task: true }, world.sisters);
 
-  // Not the actor; nor who left, was suspended or lost sight of the record before the mail went out.
+  // The actor is not notified, nor members who left, were suspended or lost access to the record before the
+  // mail was sent.
   await create("createTask", { organizationId: world.harbour.id, title: "Mine", assigneeId: owen.id });
   const task2 = await create("createTask", {
     organizationId: world.harbour.id,
@@ -206,7 +207,7 @@ test("mails reach those only who may see the record, are active and did not do i
   expect(readers(await run())).toEqual(of(owen, ada, max));
 });
 
-test("deals: appointments for who takes part, reservations and offers for the team, notes that came by themselves", async () => {
+test("deals: appointments notify participants; reservations, offers and incoming notes notify the team", async () => {
   const table = negotiate(world);
   const lead = await table.lead({ assigneeId: max.id });
   const appointment = await create("createAppointment", {
@@ -266,7 +267,7 @@ test("deals: appointments for who takes part, reservations and offers for the te
   ]);
 });
 
-test("a workflow tells the team of a project, with a lead those who see it", async () => {
+test("a workflow notifies the team of a project, or of its lead the viewers", async () => {
   const tell = (project: { id: string }, lead: string | null, subject: string, link: string | null = null) =>
     sql("select app_private.notify_team($1, $2, $3, 'Look at <this>.', $4)", [
       project.id,
@@ -292,7 +293,7 @@ test("a workflow tells the team of a project, with a lead those who see it", asy
 test("a new kind of record is one row: escalations and exports", async () => {
   const event = (name: string, data: object, actor: string | null = null) =>
     sql(
-      // Any record that the readers see stands for the new one.
+      // Any record that the recipients can see stands for the new kind.
       `with e as (insert into app_private.pending_events (stream_id, organization_id, name, subject_type, subject_id, actor_id, actor_type, channel, data)
          values ($1, $1, $2, 'organization', $1, $3, 'SYSTEM', 'SYSTEM', $4) returning stream_id)
        insert into app_private.event_batches (stream_id) select stream_id from e`,
@@ -322,16 +323,16 @@ test("a new kind of record is one row: escalations and exports", async () => {
   ]);
 });
 
-test("a death at any moment loses nothing and repeats nothing", async () => {
-  // While the stream is read: the cursor and what follows from it are one transaction.
+test("a crash at any moment loses and repeats nothing", async () => {
+  // While events are processed: the cursor and its results are one transaction.
   await contact(world.project, "Kim");
   const client = await world.owner.connect();
   await client.query("begin; select app_private.fan_out_notifications(1000); rollback");
   client.release();
   await read();
   await read();
-  // While mail is sent, after the server took it and before that was noted: the same mail, under the same id, and no later
-  // event in it.
+  // While mail is sent, after the server accepted it and before that was stored: the same mail under the same
+  // id, without later events.
   const server = await startSmtpServer();
   const smtp = createMailProvider({
     smtpUrl: `smtp://127.0.0.1:${server.port}`,
@@ -367,7 +368,7 @@ test("a death at any moment loses nothing and repeats nothing", async () => {
     const [first, second] = mine.filter(({ text }) => text.includes("Kim is a new lead"));
     expect([second!.id, second!.text]).toEqual([first!.id, first!.text]);
   }
-  // RFC 8058, over the wire.
+  // RFC 8058, as transmitted.
   expect(mails[0]!.raw).toMatch(
     /^List-Unsubscribe:\s+<https:\/\/plat\.example\/unsubscribe\/new_lead\.\S+>\r?$/m,
   );
@@ -375,7 +376,7 @@ test("a death at any moment loses nothing and repeats nothing", async () => {
   await smtp.close();
   await server.close();
 
-  // A server that does not take it now gets it later; one that refuses it for good is not asked again.
+  // A temporary refusal by the server is retried; a permanent one is not.
   const moody = await startSmtpServer({
     onRcptTo: ({ address }, _session, done) =>
       done(
@@ -399,7 +400,7 @@ test("a death at any moment loses nothing and repeats nothing", async () => {
   expect(readers(await run())).toEqual([owen.email]);
 });
 
-test("readers and senders at the same moment lose nothing and double nothing", async () => {
+test("concurrent processing and sending lose and repeat nothing", async () => {
   for (const name of ["Abe", "Abi", "Abo"]) {
     await contact(world.project, name);
     await Promise.all([
@@ -408,18 +409,18 @@ test("readers and senders at the same moment lose nothing and double nothing", a
       makeDue().then(() => runJobs(world.database.ownerUrl, outbox.provider)),
     ]);
   }
-  // What was sent meanwhile, and the rest.
+  // The mail sent meanwhile, and the rest.
   const texts = (await run()).filter((mail) => readers([mail])[0] === max.email).map(({ text }) => text!);
   for (const name of ["Abe", "Abi", "Abo"])
     expect(texts.join().split(`${name} is a new lead`)).toHaveLength(2);
   expect(await sql("select from app_private.notification_mails")).toEqual([]);
 });
 
-/** What a browser, or a mail program, gets. */
+/** The response to a browser or mail program. */
 const visit = (path: string, method?: string, body?: string) =>
   visitPage(new URL(path, world.url), method, body);
 
-test("the link in a mail stops its kind, after asking, and nothing else", async () => {
+test("the link in a mail unsubscribes from its kind only, after confirmation", async () => {
   await sql("update app_public.organizations set name = 'Harbour <Homes>' where id = $1", [world.harbour.id]);
   await contact(world.project, "Liv");
   const mail = mailTo(max, await run())!;
@@ -447,7 +448,7 @@ test("the link in a mail stops its kind, after asking, and nothing else", async 
       "cache-control": "no-store",
       "x-frame-options": "DENY",
     });
-    // What a HEAD leaves out is all that differs.
+    // The response to HEAD differs only by the missing body.
     expect(
       page.text.includes(
         'Emails about new leads from Harbour &lt;Homes&gt;</h1>\n<form method="post"><button>',
@@ -456,7 +457,7 @@ test("the link in a mail stops its kind, after asking, and nothing else", async 
   }
   expect(await chosen()).toEqual(before);
 
-  // Signed for this member and kind; no other method, no part of it does.
+  // The signature is for this member and kind; other methods and parts of the token are refused.
   const token = pathname.split("/")[2]!;
   const [kind, member, signature] = token.split(".");
   for (const forged of [
@@ -485,7 +486,7 @@ test("the link in a mail stops its kind, after asking, and nothing else", async 
   expect(still!.subject).toBe("Lou contacted the sales office of Harbour View");
   await choose(max, { newLead: true });
   expect(await chosen()).toEqual(before);
-  // A mail that is on its way is stopped too.
+  // A mail that is already queued is not sent either.
   await contact(world.project, "Leo");
   await read();
   await visit(pathname, "POST");
@@ -497,8 +498,8 @@ test("the link in a mail stops its kind, after asking, and nothing else", async 
   expect([gone.status, gone.text.includes("You do not receive these emails")]).toEqual([200, true]);
 });
 
-test("the tasks of the day come once, in the morning of the member", async () => {
-  // Noon of UTC is far from a morning for some and in the middle of it for others.
+test("tasks due today are sent once a day, in the morning of the member", async () => {
+  // At noon UTC, some time zones have morning and others night.
   const [{ morning, night }] = await sql(
     `select (select name from pg_timezone_names where name ~ '^Etc/GMT' and extract(hour from now() at time zone name) = 8 limit 1) as morning,
        (select name from pg_timezone_names where name ~ '^Etc/GMT' and extract(hour from now() at time zone name) = 3 limit 1) as night`,
@@ -559,7 +560,7 @@ test("the tasks of the day come once, in the morning of the member", async () =>
   expect(mine.text).not.toMatch(/Next week|Done/);
   expect(header(mine, "list-unsubscribe")).toContain("/unsubscribe/task.");
   expect(await digest()).toEqual([]);
-  // The next day again, where it is still wanted.
+  // Again on the next day, if still subscribed.
   await sql("update app_private.task_digests set last_on = last_on - 1");
   await choose(sam, { task: false }, world.sisters);
   expect(readers(await digest())).toEqual(of(max));

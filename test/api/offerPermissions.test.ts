@@ -14,7 +14,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { invite } from "../harness/deals.ts";
-import { ask, look, mutation, type Operation, outcomes, readMatrix, shortCodes } from "../harness/matrix.ts";
+import {
+  ask,
+  readById,
+  mutation,
+  type Operation,
+  outcomes,
+  readMatrix,
+  shortCodes,
+} from "../harness/matrix.ts";
 import { negotiate, type Table } from "../harness/negotiations.ts";
 import { cast, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 import { programOf } from "../harness/world.ts";
@@ -85,11 +93,11 @@ let world: Portfolio;
 let people: Record<string, Person>;
 let operations: Record<string, Operation>;
 
-/** What the operations are about, made anew for each of them. */
+/** Creates new records for each operation. */
 interface Kind {
   table: Table;
   lead(): Promise<string>;
-  /** A negotiation, with an offer of this side where one is named. */
+  /** A negotiation, with an offer of this side if one is given. */
   negotiation(input?: Record<string, unknown>): Promise<string>;
   offer(side: "BUYER" | "SELLER", price?: number, input?: Record<string, unknown>): Promise<string>;
 }
@@ -101,7 +109,7 @@ beforeAll(async () => {
   people = cast(world, { buyer: bea, "other buyer": ben });
   const there = negotiate(world);
   const quietly = negotiate(world, owen, quiet);
-  /** Of leads that the person brings: where they see own ones only, it is theirs. */
+  /** With leads of the person, as those who only see their own leads need. */
   const broughtBy = (person: Person, table: Table, where = project): Kind => {
     const { lead } = negotiate(world, person, where);
     const negotiation: Kind["negotiation"] = async (input = {}) =>
@@ -117,7 +125,7 @@ beforeAll(async () => {
   const sams = broughtBy(sam, there);
   const maxs = broughtBy(max, quietly, quiet);
   const mias = broughtBy(mia, quietly, quiet);
-  /** Each purchase is of its own unit, since a user may have several. */
+  /** Each purchase has a unit of its own, because a user may have several. */
   const purchaseOf = async (user: Person) => {
     const unitId = await there.unit();
     const buyerId = await there.buyer({ unitId });
@@ -155,7 +163,7 @@ beforeAll(async () => {
     foreign: await negotiate(world, olga, peak).offer(known.foreign, "BUYER", 1),
   };
   const { unit, lead } = await there.read("negotiation", known.sams, "unit { id } lead { id }");
-  // Answered ones beside those, of a project of their own lists.
+  // Answered offers in addition, in a project for the lists.
   const answered = await there.answer(
     await there.offer(await unassigned.negotiation(), "BUYER", 1),
     "REJECT",
@@ -181,36 +189,40 @@ beforeAll(async () => {
     mutation("withdrawOffer", async () => ({ id: await kind.offer(side) }));
 
   operations = {
-    "negotiation, unassigned": look("negotiation", known.unassigned),
-    "negotiation of the seller": look("negotiation", known.sams),
-    "negotiation of the member, private": look("negotiation", known.maxs),
-    "negotiation of another member, private": look("negotiation", known.mias),
-    "negotiation of the buyer": look("negotiation", known.beas),
-    "floorPrice of the seller's": look("negotiation", known.sams, "floorPrice"),
-    "floorPrice of the buyer's": look("negotiation", known.beas, "floorPrice"),
-    "notes of the seller's": look("negotiation", known.sams, "notes"),
-    "notes of the buyer's": look("negotiation", known.beas, "notes"),
-    "cancellationReason of the seller's": look("negotiation", known.sams, "cancellationReason"),
-    "cancellationReason of the buyer's": look("negotiation", known.beas, "cancellationReason"),
-    "events of the seller's": look("negotiation", known.sams, "events { id }"),
-    "events of the buyer's": look("negotiation", known.beas, "events { id }"),
+    "negotiation, unassigned": readById("negotiation", known.unassigned),
+    "negotiation of the seller": readById("negotiation", known.sams),
+    "negotiation of the member, private": readById("negotiation", known.maxs),
+    "negotiation of another member, private": readById("negotiation", known.mias),
+    "negotiation of the buyer": readById("negotiation", known.beas),
+    "floorPrice of the seller's": readById("negotiation", known.sams, "floorPrice"),
+    "floorPrice of the buyer's": readById("negotiation", known.beas, "floorPrice"),
+    "notes of the seller's": readById("negotiation", known.sams, "notes"),
+    "notes of the buyer's": readById("negotiation", known.beas, "notes"),
+    "cancellationReason of the seller's": readById("negotiation", known.sams, "cancellationReason"),
+    "cancellationReason of the buyer's": readById("negotiation", known.beas, "cancellationReason"),
+    "events of the seller's": readById("negotiation", known.sams, "events { id }"),
+    "events of the buyer's": readById("negotiation", known.beas, "events { id }"),
     "events, of the seller's": ask(`query ($id: ID) { events(filter: { subjectId: $id }) { id } }`, {
       id: known.sams,
     }),
-    "events of the buyer's offer": look("offer", offers.beas, "events { id }"),
-    "project.negotiations": look("project", project.id, "negotiations(filter: { status: [ACTIVE] }) { id }"),
-    "project.offers": look("project", project.id, `offers(${list}) { id }`),
-    "unit.negotiations": look("unit", unit.id, "negotiations { id }"),
-    "lead.negotiations": look("lead", lead.id, "negotiations { id }"),
-    "buyer.negotiations": look("buyer", bought.buyerId, "negotiations { id }"),
-    "negotiation.offers": look("negotiation", known.beas, "offers { id }"),
+    "events of the buyer's offer": readById("offer", offers.beas, "events { id }"),
+    "project.negotiations": readById(
+      "project",
+      project.id,
+      "negotiations(filter: { status: [ACTIVE] }) { id }",
+    ),
+    "project.offers": readById("project", project.id, `offers(${list}) { id }`),
+    "unit.negotiations": readById("unit", unit.id, "negotiations { id }"),
+    "lead.negotiations": readById("lead", lead.id, "negotiations { id }"),
+    "buyer.negotiations": readById("buyer", bought.buyerId, "negotiations { id }"),
+    "negotiation.offers": readById("negotiation", known.beas, "offers { id }"),
     offers: ask(`{ offers(${list}) { id } }`),
     offersConnection: ask(`{ offersConnection(${list}) { totalCount nodes { id } } }`),
-    "offer, unassigned": look("offer", offers.unassigned),
-    "offer of the buyer": look("offer", offers.beas),
-    "bindingOffer of the buyer": look("bindingOffer", offers.beas),
-    "offerResponse, unassigned": look("offerResponse", answered),
-    "offerResponse of the buyer": look("offerResponse", answeredBeas),
+    "offer, unassigned": readById("offer", offers.unassigned),
+    "offer of the buyer": readById("offer", offers.beas),
+    "bindingOffer of the buyer": readById("bindingOffer", offers.beas),
+    "offerResponse, unassigned": readById("offerResponse", answered),
+    "offerResponse of the buyer": readById("offerResponse", answeredBeas),
     "createNegotiation, unassigned lead": create(unassigned),
     "createNegotiation, lead of the seller": create(sams),
     "createNegotiation, of another, private": create(mias),
@@ -244,17 +256,17 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-describe("who may do what with negotiations and offers", () => {
+describe("permissions for negotiations and offers", () => {
   test.each(rows)("$operation", async ({ operation, expected }) => {
     expect(await outcomes(people, operations[operation]!, shortCodes)).toEqual(expected);
   });
 
-  test("the table leaves out no operation", () => {
+  test("the table contains every operation", () => {
     expect(Object.keys(operations).sort()).toEqual(rows.map((row) => row.operation).sort());
   });
 });
 
-test("what the team enters for a buyer is manual, what the buyer does is not, and events say who it was", async () => {
+test("offers entered by the team for a buyer are marked manual, the buyer's own are not, and events name the actor", async () => {
   const table = negotiate(world);
   const { owen } = world;
   const bea = people["buyer"]!;
@@ -284,7 +296,7 @@ test("what the team enters for a buyer is manual, what the buyer does is not, an
   expect(offer.events.at(-1)).toEqual({ name: "offer.created", actorType: "BUYER" });
 });
 
-test("a token with scopes acts as far as they go", async () => {
+test("a token acts within its scopes", async () => {
   const table = negotiate(world);
   const negotiation = await table.negotiation();
   const token = (scopes: string[]) => programOf(world, world.owen, { scopes });

@@ -37,7 +37,7 @@ const state = (negotiationId: string) =>
   );
 
 describe("a round of offers", () => {
-  test("goes from side to side, each countered by the next, and ends with an answer", async () => {
+  test("alternates between the sides, each countering the other, and ends with an answer", async () => {
     const negotiation = await table.negotiation();
     expect(await state(negotiation)).toMatchObject({
       status: "OPEN",
@@ -109,7 +109,7 @@ describe("a round of offers", () => {
       lead: { status: "NEW" },
     });
 
-    // The next round may begin with either side.
+    // Either side can begin the next round.
     const again = await table.offer(negotiation, "SELLER", 392_000);
     expect(await table.read("offer", again, "round sequence kind delta")).toEqual({
       round: 2,
@@ -125,7 +125,7 @@ describe("a round of offers", () => {
     });
   });
 
-  test("an offer is valid as long as the negotiation defines, or as given", async () => {
+  test("an offer is valid for the time of the negotiation, or for a given one", async () => {
     const negotiation = await table.negotiation({ offerExpirationHours: 5 });
     const hours = async (id: string) => {
       const { insertedAt, expiresAt } = await table.read("offer", id, "insertedAt expiresAt");
@@ -137,7 +137,7 @@ describe("a round of offers", () => {
     expect(await hours(offer)).toBeCloseTo(2, 1);
   });
 
-  test("writes an event for each step, by its name", async () => {
+  test("each step writes an event with its name", async () => {
     const negotiation = await table.negotiation();
     const first = await table.offer(negotiation, "BUYER", 100);
     const second = await table.offer(negotiation, "SELLER", 200);
@@ -174,7 +174,7 @@ describe("a round of offers", () => {
 });
 
 describe("acceptance", () => {
-  test("moves unit, claim and negotiation, and rejects what else is pending on the unit", async () => {
+  test("updates unit, claim and negotiation, and rejects other pending offers for the unit", async () => {
     const unitId = await open.unit();
     const [won, lost, idle] = [
       await open.negotiation({ unitId }),
@@ -207,7 +207,7 @@ describe("acceptance", () => {
     expect(rows).toEqual([
       { kind: "RESERVATION", subject_type: "negotiation", subject_id: won, lasts: { days: 1 } },
     ]);
-    // Nobody else gets on with it.
+    // Nobody else can continue for this unit.
     expect(
       await open.refused("createOffer", { negotiationId: idle, side: "BUYER", price: "500000" }),
     ).toMatchObject({
@@ -221,7 +221,7 @@ describe("acceptance", () => {
     });
   });
 
-  test("without a purchase ends with its claim: the unit is for sale again at its price", async () => {
+  test("without a purchase expires with its claim: the unit is for sale again at its price", async () => {
     const unitId = await open.unit();
     const offer = await open.offer(await open.negotiation({ unitId }), "BUYER", 410_000);
     await open.answer(offer, "ACCEPT");
@@ -231,13 +231,13 @@ describe("acceptance", () => {
       price: "400000.00",
     });
     expect(await open.read("offer", offer, "status")).toEqual({ status: "ACCEPTED" });
-    // No longer in force, so another can be accepted.
+    // No longer in force, so another offer can be accepted.
     const next = await open.offer(await open.negotiation({ unitId }), "BUYER", 400_000);
     await open.answer(next, "ACCEPT");
     expect(await open.read("unit", unitId, "status")).toEqual({ status: "PENDING" });
   });
 
-  test("is what the purchase costs, with or without a reservation", async () => {
+  test("sets the price of the purchase, with or without a reservation", async () => {
     const unitId = await open.unit();
     const leadId = await open.lead();
     const offer = await open.offer(await open.negotiation({ unitId, leadId }), "SELLER", 391_000);
@@ -253,7 +253,7 @@ describe("acceptance", () => {
     });
   });
 
-  test("a unit cannot have two accepted offers in force, whatever the statement", async () => {
+  test("a unit cannot have two accepted offers in force, even by SQL", async () => {
     const unitId = await open.unit();
     const [first, second] = [await open.negotiation({ unitId }), await open.negotiation({ unitId })];
     const offer = await open.offer(first!, "BUYER", 1);
@@ -283,14 +283,14 @@ describe("acceptance", () => {
   });
 });
 
-describe("a reservation", () => {
+describe("reservations", () => {
   const reserve = async (input: Record<string, unknown> = {}) => {
     const unitId = await table.unit();
     const leadId = await table.lead();
     const id = await table.create("createReservation", { unitId, leadId, acceptedTerms: true, ...input });
     return { unitId, leadId, id };
   };
-  const look = (id: string) =>
+  const read = (id: string) =>
     table.read("reservation", id, "status price listPriceSnapshot expiresAt negotiation { id status }");
   const claimed = async (unitId: string) =>
     (
@@ -310,19 +310,19 @@ describe("a reservation", () => {
     const offer = await table.offer(negotiation, "BUYER", 390_000, {
       expiresAt: new Date(Date.now() + 20 * 3_600_000).toISOString(),
     });
-    expect(await look(id)).toMatchObject({ expiresAt: null, negotiation: { id: negotiation } });
+    expect(await read(id)).toMatchObject({ expiresAt: null, negotiation: { id: negotiation } });
     await passTime(world.owner, "15 hours");
-    expect(await look(id)).toMatchObject({ status: "PENDING", expiresAt: null });
+    expect(await read(id)).toMatchObject({ status: "PENDING", expiresAt: null });
     expect(await table.read("lead", leadId, "status")).toEqual({ status: "RESERVED" });
     await table.answer(offer, "REJECT");
-    const { expiresAt } = await look(id);
+    const { expiresAt } = await read(id);
     expect((Date.parse(expiresAt) - Date.now()) / 3_600_000).toBeCloseTo(10, 1);
     expect(await claimed(unitId)).toEqual([
       { kind: "RESERVATION", subject_type: "reservation", expires_at: new Date(expiresAt) },
     ]);
   });
 
-  test("is found where only its lead is named", async () => {
+  test("is found if only its lead is given", async () => {
     const { unitId, leadId, id } = await reserve();
     const negotiation = await table.negotiation({ unitId, leadId });
     expect(await table.read("negotiation", negotiation, "reservation { id }")).toEqual({
@@ -335,12 +335,12 @@ describe("a reservation", () => {
     const negotiation = await table.negotiation({ unitId, leadId, offerExpirationHours: 5 });
     await table.offer(negotiation, "BUYER", 390_000);
     await passTime(world.owner, "14 hours");
-    const { status, expiresAt } = await look(id);
+    const { status, expiresAt } = await read(id);
     expect(status).toBe("PENDING");
     expect((Date.parse(expiresAt) - Date.now()) / 3_600_000).toBeCloseTo(1, 1);
-    // The same negotiation, and another one, at 15 hours and beyond.
+    // The same negotiation and another one, at 15 hours and later.
     await passTime(world.owner, "2 hours");
-    expect(await look(id)).toMatchObject({ status: "EXPIRED", negotiation: { status: "EXPIRED" } });
+    expect(await read(id)).toMatchObject({ status: "EXPIRED", negotiation: { status: "EXPIRED" } });
     expect(await table.read("unit", unitId, "status")).toEqual({ status: "AVAILABLE" });
   });
 
@@ -349,7 +349,7 @@ describe("a reservation", () => {
     await passTime(world.owner, "8 hours");
     const negotiation = await table.negotiation({ unitId, leadId });
     await table.answer(await table.offer(negotiation, "SELLER", 385_000.25), "ACCEPT");
-    const { expiresAt, ...reservation } = await look(id);
+    const { expiresAt, ...reservation } = await read(id);
     expect(reservation).toEqual({
       status: "PENDING",
       price: "385000.25",
@@ -375,7 +375,7 @@ describe("a reservation", () => {
     });
   });
 
-  test("takes its negotiation along when it is cancelled or refunded, before and after the acceptance", async () => {
+  test("cancels its negotiation when it is cancelled or refunded, before and after the acceptance", async () => {
     for (const status of ["CANCELLED", "REFUNDED"]) {
       const { unitId, leadId, id } = await reserve();
       const negotiation = await table.negotiation({ unitId, leadId });
@@ -397,7 +397,7 @@ describe("a reservation", () => {
     await table.create("updateReservation", { id, status: "REFUNDED" });
     expect(await table.read("unit", unitId, "status")).toEqual({ status: "AVAILABLE" });
     expect(await table.read("offer", accepted, "status")).toEqual({ status: "ACCEPTED" });
-    // Not in force any more: the same people may begin anew.
+    // No longer in force: the same person may begin again.
     const again = await table.offer(await table.negotiation({ unitId, leadId }), "BUYER", 380_000);
     await table.answer(again, "ACCEPT");
     expect(await table.read("unit", unitId, "status")).toEqual({ status: "PENDING" });
@@ -421,7 +421,7 @@ describe("a reservation", () => {
     expect(await open.read("negotiation", waiting, "status")).toEqual({ status: "REJECTED" });
   });
 
-  test("of another unit or party, or one that has ended, cannot be negotiated", async () => {
+  test("of another unit or party, or an ended one, cannot be negotiated", async () => {
     const { unitId, id } = await reserve();
     const refused = (input: Record<string, unknown>) => table.refused("createNegotiation", input);
     expect(await refused({ unitId: await table.unit(), reservationId: id })).toMatchObject({
@@ -486,7 +486,7 @@ test("deposits of the buyer belong to the accepted offer, and payments reduce th
   ).toMatchObject({ code: "BAD_USER_INPUT", field: "offerId" });
 });
 
-test("a list of offers with what they are about costs as many statements as one offer", async () => {
+test("a list of offers with related records takes as many statements as one offer", async () => {
   const fields = `{ id totalContractPrice purchasePriceBalance unit { title } lead { name } buyer { id } reservation { id }
     negotiation { status } project { title } offer { kind createdBy { fullName } response { action } } deposits { id } }`;
   const count = async (first: number) =>
@@ -495,7 +495,7 @@ test("a list of offers with what they are about costs as many statements as one 
   expect(await count(50)).toBe(1);
 });
 
-test("an offer that is sent again under its key is made once", async () => {
+test("repeating a request under its key creates one offer", async () => {
   const negotiationId = await table.negotiation();
   const input = { negotiationId, side: "BUYER", price: "100", idempotencyKey: "an offer" };
   const make = () =>
@@ -505,7 +505,7 @@ test("an offer that is sent again under its key is made once", async () => {
   expect(await state(negotiationId)).toMatchObject({ offers: [{ status: "PENDING" }] });
 });
 
-test("offers are listed across the portfolio, newest first, by side, price, status and how they came", async () => {
+test("offers of the portfolio are listed newest first, by side, price, status and origin", async () => {
   const negotiation = await table.negotiation();
   const first = await table.offer(negotiation, "BUYER", 777_001);
   const second = await table.offer(negotiation, "SELLER", 777_003);
@@ -531,8 +531,8 @@ test("offers are listed across the portfolio, newest first, by side, price, stat
   });
 });
 
-describe("time", () => {
-  test("expires an unanswered offer at every read, without a job", async () => {
+describe("expiry", () => {
+  test("an unanswered offer is expired in every read, without a job", async () => {
     const negotiation = await table.negotiation({ offerExpirationHours: 2 });
     const offer = await table.offer(negotiation, "BUYER", 380_000);
     await passTime(world.owner, "1 hour");
@@ -555,7 +555,7 @@ describe("time", () => {
   });
 });
 
-test("an offer runs out in an archived project too", async () => {
+test("an offer expires in an archived project too", async () => {
   const project = await createProject(world.owen, {
     organizationId: world.harbour.id,
     title: "Archived Acre",
@@ -570,7 +570,7 @@ test("an offer runs out in an archived project too", async () => {
   expect(await there.read("lead", leadId, "status")).toEqual({ status: "NEW" });
 });
 
-describe("refused", () => {
+describe("refusals", () => {
   const refusals = async (work: () => Promise<Record<string, any>>) => {
     const count = async () =>
       (
@@ -584,7 +584,7 @@ describe("refused", () => {
     return refusal;
   };
 
-  test("an offer out of turn, of a side that has one pending, to what is not pending", async () => {
+  test("an offer out of turn, of a side with a pending one, or countering one that is not pending", async () => {
     const negotiation = await table.negotiation();
     const first = await table.offer(negotiation, "BUYER", 100);
     const refused = (input: Record<string, unknown>) =>
@@ -609,7 +609,7 @@ describe("refused", () => {
     });
   });
 
-  test("an offer to one of another negotiation, which is as unknown as one that there is not", async () => {
+  test("an offer that refers to one of another negotiation, like an unknown one", async () => {
     const elsewhere = await table.offer(await table.negotiation(), "SELLER", 100);
     const negotiationId = await table.negotiation();
     const answers = [];
@@ -623,7 +623,7 @@ describe("refused", () => {
     expect(answers[1]).toEqual(answers[0]);
   });
 
-  test("an offer in a negotiation that was accepted or called off", async () => {
+  test("an offer in a negotiation that was accepted or cancelled", async () => {
     const accepted = await table.negotiation();
     await table.answer(await table.offer(accepted, "BUYER", 100), "ACCEPT");
     const cancelled = await table.negotiation();
@@ -640,7 +640,7 @@ describe("refused", () => {
       ).toMatchObject({ code: "INVALID_TRANSITION", from, allowedTransitions: [], field: "negotiationId" });
   });
 
-  test("values that cannot be", async () => {
+  test("invalid values", async () => {
     const negotiation = await table.negotiation();
     for (const [input, field] of [
       [{ price: "-1" }, "price"],
@@ -671,7 +671,7 @@ describe("refused", () => {
     });
   });
 
-  test("an answer to what was answered, a second withdrawal, a reason that does not fit", async () => {
+  test("an answer to an answered offer, a second withdrawal, a reason that does not apply", async () => {
     const negotiation = await table.negotiation();
     const offer = await table.offer(negotiation, "BUYER", 100);
     const { project } = await world.owen.get(
@@ -718,7 +718,7 @@ describe("refused", () => {
     });
   });
 
-  test("a second negotiation with a pending offer, where the project takes one at a time", async () => {
+  test("a second negotiation with a pending offer, if the project allows one at a time", async () => {
     const unitId = await table.unit();
     const [first, second] = [await table.negotiation({ unitId }), await table.negotiation({ unitId })];
     await table.offer(first!, "BUYER", 100);
@@ -729,7 +729,7 @@ describe("refused", () => {
     ).toMatchObject({ code: "CONFLICT", field: "negotiationId" });
   });
 
-  test("any change of an offer or an answer, and their deletion", async () => {
+  test("changes and deletions of offers and answers", async () => {
     const negotiation = await table.negotiation();
     const offer = await table.offer(negotiation, "BUYER", 100);
     await table.answer(offer, "REJECT");
@@ -745,7 +745,7 @@ describe("refused", () => {
   });
 });
 
-test("of each pair of states, an offer passes the listed ones by the service only", async () => {
+test("only the service makes the listed transitions of an offer, and all others are refused", async () => {
   const offer = await table.offer(await table.negotiation(), "BUYER", 100);
   const states = ["PENDING", "COUNTERED", "ACCEPTED", "REJECTED", "EXPIRED", "WITHDRAWN"];
   const client = await world.owner.connect();
@@ -775,8 +775,8 @@ test("of each pair of states, an offer passes the listed ones by the service onl
   }
 });
 
-describe("100 at once", () => {
-  test("who accept and reject one offer: one answer", async () => {
+describe("100 concurrent requests", () => {
+  test("that accept and reject one offer: one answer", async () => {
     const negotiation = await table.negotiation();
     const offer = await table.offer(negotiation, "BUYER", 390_000);
     const answers = await Promise.all(
@@ -796,7 +796,7 @@ describe("100 at once", () => {
     expect(await state(negotiation)).toMatchObject({ status: final, offers: [{ status: final }] });
   });
 
-  test("who make an offer for one side: one is pending", async () => {
+  test("that make an offer for one side: one is pending", async () => {
     const negotiation = await table.negotiation();
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, i) =>
@@ -811,7 +811,7 @@ describe("100 at once", () => {
     );
   });
 
-  test("who accept offers of several negotiations about one unit: one is accepted, the others are rejected", async () => {
+  test("that accept offers of several negotiations for one unit: one is accepted, the others are rejected", async () => {
     const unitId = await open.unit();
     const offers: string[] = [];
     for (let i = 0; i < 20; i++)
@@ -843,7 +843,7 @@ describe("100 at once", () => {
     const units = await Promise.all(Array.from({ length: 10 }, () => open.unit()));
     const offers: string[] = [];
     for (const [i, unitId] of units.entries())
-      // In another order of people on each unit.
+      // In a different order of people on each unit.
       for (const leadId of leads.toSorted(() => (i % 2 ? 1 : -1)))
         offers.push(await open.offer(await open.negotiation({ unitId, leadId }), "BUYER", 400_000));
     const answers = await Promise.all(

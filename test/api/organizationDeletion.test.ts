@@ -11,7 +11,8 @@ import { password } from "../harness/signUp.ts";
 import { affiliate, programOf } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
-// Deleting an organization: who asks for it and cancels it, whom it tells, what goes, what the law keeps, and that others keep theirs.
+// Deleting an organization: who requests and cancels it, who is notified, what is deleted, what is retained
+// by law, and that data of others are kept.
 
 let world: Portfolio;
 let store: FileStore;
@@ -20,7 +21,7 @@ let outbox: Outbox;
 let content: string;
 let picture: string;
 
-/** Accounts that the processor was asked to close, and why it does not. */
+/** Accounts that the processor was asked to close, and the reason if it refuses. */
 const closed: string[] = [];
 let refusal: ProcessorRefusal | undefined;
 const closeAccount = async (id: string) => {
@@ -86,7 +87,7 @@ beforeAll(async () => {
     file: `data:;name=plan.txt;base64,${Buffer.from("The plan of Harbour View.").toString("base64")}`,
   });
   ({ checksum: picture } = (await owner.query("select checksum from app_public.project_documents")).rows[0]);
-  // Harbour Homes has a part in a project of others, and others know of it.
+  // Harbour Homes is affiliated with a project of another organization, which shares records with it.
   await affiliate(world, world.peak, harbour, "SELLER");
   await createLead(olga, { projectId: world.peak.id, name: "Shared Shirley", assigneeId: max.id });
   await work();
@@ -97,7 +98,7 @@ afterAll(async () => {
   await world.stop();
 });
 
-test("owners alone ask for it, signed in, with their password, once nothing is under way", async () => {
+test("only owners can request it, signed in and with their password, if nothing is in progress", async () => {
   const { owen, ada, harbour, owner } = world;
   const input = { organizationId: harbour.id, password };
   const program = await programOf(world, owen, { scopes: ["org.owner", "org.member"] });
@@ -134,24 +135,24 @@ test("owners alone ask for it, signed in, with their password, once nothing is u
 
 test("can be previewed, requested and cancelled; all owners are notified, and members see the date", async () => {
   const { owen, mia, harbour, owner, max } = world;
-  const told = (await request(owen, { dryRun: true })).requestOrganizationDeletion;
-  expect(told.expected).toEqual(
+  const preview = (await request(owen, { dryRun: true })).requestOrganizationDeletion;
+  expect(preview.expected).toEqual(
     expect.arrayContaining([
       { record: "leads", count: 5 },
       { record: "projects", count: 3 },
       { record: "projectDocuments", count: 1 },
     ]),
   );
-  expect(told.kept.map(({ record }: { record: string }) => record)).toEqual([
+  expect(preview.kept.map(({ record }: { record: string }) => record)).toEqual([
     "buyerDocuments",
     "buyers",
     "projects",
   ]);
   expect((await owen.get(listing)).organizationDeletions).toEqual([]);
 
-  const { requestOrganizationDeletion: asked } = await request(owen, { reason: "We close." });
-  expect(asked).toMatchObject({ status: "SCHEDULED", reason: "We close.", requestedBy: { id: owen.id } });
-  expect(Date.parse(asked.finalAt) - Date.now()).toBeGreaterThan(29.9 * 86_400_000);
+  const { requestOrganizationDeletion: requested } = await request(owen, { reason: "We close." });
+  expect(requested).toMatchObject({ status: "SCHEDULED", reason: "We close.", requestedBy: { id: owen.id } });
+  expect(Date.parse(requested.finalAt) - Date.now()).toBeGreaterThan(29.9 * 86_400_000);
   expect(await owen.refused(requesting, { input: { organizationId: harbour.id, password } })).toMatchObject({
     code: "CONFLICT",
   });
@@ -159,17 +160,17 @@ test("can be previewed, requested and cancelled; all owners are notified, and me
   expect(await remind()).toEqual([]);
   const reading = "query ($id: ID!) { organization(id: $id) { deletionAt deletions { id } } }";
   const seen = async (person: Person) => (await person.sees(reading, { id: harbour.id })).organization;
-  expect(await seen(owen)).toEqual({ deletionAt: asked.finalAt, deletions: [{ id: asked.id }] });
-  expect(await seen(mia)).toEqual({ deletionAt: asked.finalAt, deletions: null });
+  expect(await seen(owen)).toEqual({ deletionAt: requested.finalAt, deletions: [{ id: requested.id }] });
+  expect(await seen(mia)).toEqual({ deletionAt: requested.finalAt, deletions: null });
   expect((await seen(world.sam))?.deletionAt ?? null).toBeNull();
   const { owner: asker, ...rest } = cast(world);
   expect((await asker!.get(listing)).organizationDeletions).toHaveLength(1);
   for (const [who, person] of Object.entries(rest))
     expect([who, (await person.sees(listing)).organizationDeletions ?? []]).toEqual([who, []]);
 
-  // Everything goes on meanwhile.
+  // The organization can be used meanwhile.
   await createLead(owen, { projectId: world.project.id, name: "Late Larry" });
-  // Another owner changes their minds.
+  // Another owner cancels the deletion.
   await owner.query("update app_public.organization_user_connections set role = 'OWNER' where user_id = $1", [
     max.id,
   ]);
@@ -197,7 +198,7 @@ test("can be previewed, requested and cancelled; all owners are notified, and me
   ]);
 });
 
-test("reminds a week and a day before, and is given up where something is under way at the end", async () => {
+test("sends reminders a week and a day before, and is abandoned if something is in progress at the end", async () => {
   const { owen, max, owner } = world;
   await request(owen);
   await remind();
@@ -226,7 +227,7 @@ test("reminds a week and a day before, and is given up where something is under 
   );
 });
 
-test("waits, and tells its owners by a ticket, as long as the processor does not close the account", async () => {
+test("waits while the processor does not close the account, and notifies the owners by a ticket", async () => {
   const { owen, mia, olga, anonymous, harbour, owner } = world;
   await owner.query(
     "insert into app_private.payments_accounts (organization_id, processor_id) values ($1, 'acct_harbour')",
@@ -266,7 +267,7 @@ test("waits, and tells its owners by a ticket, as long as the processor does not
   expect(await tickets(owen)).toEqual([ticket]);
   for (const person of [mia, olga, anonymous])
     expect((await tickets(person)) ?? []).not.toContainEqual({ title: ticket.title });
-  // A day later, the same again: one ticket.
+  // A day later, there is still one ticket.
   await pass(1);
   expect(await due()).toMatchObject({ status: "SCHEDULED" });
   expect(await tickets(owen)).toEqual([ticket]);
@@ -278,10 +279,10 @@ test("waits, and tells its owners by a ticket, as long as the processor does not
   closed.length = 0;
 });
 
-test("leaves nothing in any table but what the law keeps; others keep all of theirs, people their accounts", async () => {
+test("deletes all data except for those retained by law; other organizations keep theirs, and people their accounts", async () => {
   const { owen, max, olga, sam, harbour, summit, owner, peak } = world;
   const traces = ["harriet", "harbour homes", "harbour view", harbour.slug, "late larry", "deed of"];
-  // Rows of others, and of the people.
+  // Rows of other organizations and of people.
   const others = async () => {
     const { rows: tables } = await owner.query(
       `select c.oid::regclass::text as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id'
@@ -294,7 +295,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
     );
     return rows;
   };
-  // Events in several partitions, where rows of different organizations have the same place.
+  // Events in several partitions, so that rows of different organizations have equal ctids.
   const { rows: partitions } = await owner.query(
     "select starts_at from app_private.event_partitions() where starts_at is not null order by starts_at",
   );
@@ -324,7 +325,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
   await owner.query("select app_private.add_job('organization_deletions__remind')");
   for (let runs = 0; runs < 3; runs++) log.push(...(await work()));
   expect(log.filter((line) => /^(error|warn)/i.test(line))).toEqual([]);
-  // Once before anything goes, and once to make sure.
+  // Once before the deletion, and once to verify it.
   expect(closed).toEqual(["acct_harbour", "acct_harbour"]);
   const mails = (await outbox.take()).map((mail) => [mail.to![0]!.address, mail.subject]);
   expect(mails.sort()).toEqual(
@@ -344,7 +345,8 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
     },
   ]);
   expect(await events(summit.id)).toEqual(expect.arrayContaining(eventsOfOthers));
-  // What still has its id tells of the deletion, is kept by law, or is an event of others, whose project it had a part in.
+  // Rows that still contain its id describe the deletion, are retained by law, or are events of other
+  // organizations with whose projects it was affiliated.
   expect(Object.keys(await tablesContaining(owner, [harbour.id])).sort()).toEqual([
     "app_private.access_versions",
     "app_private.retained_records",
@@ -370,7 +372,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
   expect(await has(picture)).toBe(false);
   expect(await has(content)).toBe(true);
 
-  // Nobody gets in; the people are who they were, and whoever asked for it has the certificate.
+  // Nobody has access; people keep their other access, and the requester has the certificate.
   for (const person of [owen, max, sam, olga, world.anonymous])
     expect(
       (await person.sees("query ($id: ID!) { organization(id: $id) { id } }", { id: harbour.id }))
@@ -401,7 +403,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
     { relation: "app_public.projects", name: null, email: false, later: true },
   ]);
 
-  // Once it need not be kept, it goes as well.
+  // At the end of the retention period, these are deleted as well.
   await owner.query("update app_private.retained_records set kept_until = current_date");
   await owner.query("update app_private.stored_files set check_at = now()");
   await owner.query("select app_private.add_job('retention__sweep')");
@@ -412,7 +414,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
   expect(await has(content)).toBe(false);
 });
 
-test("is possible whatever an organization has: each of the demo, and the others keep all of theirs", async () => {
+test("any organization can be deleted: each of the demo, while the others keep all of theirs", async () => {
   const database = await createTestDatabase("demo");
   const owner = poolOf(database.ownerUrl, 2);
   try {
@@ -426,7 +428,7 @@ test("is possible whatever an organization has: each of the demo, and the others
       ({ name }) =>
         `select '${name}' as name, organization_id as id, count(*)::int as amount from ${name} group by 2`,
     );
-    // Events and deliveries of what was shared, and affiliations, are of both.
+    // Shared events, deliveries and affiliations belong to both.
     const shared = [
       "app_public.project_organizations",
       "app_public.project_organization_invites",

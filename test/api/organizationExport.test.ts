@@ -11,7 +11,7 @@ import { programOf } from "../harness/world.ts";
 import { readZip } from "../harness/zip.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
-// All that an organization has, as one archive: who may have it, what is in it, and that nothing of others is.
+// All data of an organization as one archive: permissions, contents, and that it has no data of others.
 
 let world: Portfolio;
 let store: FileStore;
@@ -57,13 +57,13 @@ async function download(address: string): Promise<Buffer> {
   });
 }
 
-/** The archive that somebody gets. */
+/** Requests the archive and returns its contents. */
 async function archive(person: Person, rest: Record<string, unknown> = {}) {
   const input = { organizationId: world.harbour.id, ...rest };
-  const { exportOrganization: asked } = await person.get(exporting, { input });
+  const { exportOrganization: requested } = await person.get(exporting, { input });
   const log = await runJobs(world.database.ownerUrl, outbox.provider, store);
   expect(log.filter((line) => /^(error|warn)/i.test(line))).toEqual([]);
-  const { export: found } = await person.get(reading, { id: asked.id });
+  const { export: found } = await person.get(reading, { id: requested.id });
   expect(found).toMatchObject({ status: "COMPLETED", error: null, progress: 1 });
   const entries = readZip(await download(found.url));
   const records = (name: string): any[] =>
@@ -71,10 +71,16 @@ async function archive(person: Person, rest: Record<string, unknown> = {}) {
       .split("\n")
       .slice(0, -1)
       .map((line) => JSON.parse(line));
-  return { asked, found, entries, records, manifest: JSON.parse(entries.get("manifest.json")!.toString()) };
+  return {
+    requested,
+    found,
+    entries,
+    records,
+    manifest: JSON.parse(entries.get("manifest.json")!.toString()),
+  };
 }
 
-test("is for owners, also by a token that may; everybody else is refused", async () => {
+test("requires an owner, or a token with the permission", async () => {
   const { owen, olga, harbour } = world;
   const input = { organizationId: harbour.id };
   const lesser = await programOf(world, owen, { scopes: ["org.admin", "org.member", "report.*"] });
@@ -94,7 +100,7 @@ test("is for owners, also by a token that may; everybody else is refused", async
     lesser: "FORBIDDEN",
   });
   expect((await olga.refused(exporting, { input: { organizationId: harbour.id } })).code).toBe("FORBIDDEN");
-  // Nothing else makes such archives.
+  // No other operation creates such archives.
   const custom = `mutation ($input: CreateCustomExportInput!) { createCustomExport(input: $input) { id } }`;
   const other = { organizationId: harbour.id, name: "All", columns: ["id"] };
   for (const wrong of [
@@ -105,15 +111,15 @@ test("is for owners, also by a token that may; everybody else is refused", async
     expect((await owen.refused(custom, { input: { ...other, ...wrong } })).code).toBe("BAD_USER_INPUT");
 });
 
-test("holds all that the organization has, with its files, and nothing of others", async () => {
+test("contains all data of the organization and its files, and nothing of others", async () => {
   const { owen, harbour, owner, max } = world;
-  const { asked, found, entries, records, manifest } = await archive(owen);
-  expect(asked).toMatchObject({
+  const { requested, found, entries, records, manifest } = await archive(owen);
+  expect(requested).toMatchObject({
     subject: "ORGANIZATION",
     format: "ZIP",
     filename: expect.stringMatching(/\.zip$/),
   });
-  // As many of each kind as there are, of this organization.
+  // The number of rows of the organization in each table.
   const { rows: tables } = await owner.query<{ name: string; relation: string }>(
     `select app_hidden.camel(c.relname) as name, c.oid::regclass::text as relation from pg_class c
      join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id'
@@ -149,20 +155,20 @@ test("holds all that the organization has, with its files, and nothing of others
   const all = [...entries.values()].map(String).join("\n");
   const foreign = ["Foreign Fay", "Summit Peak", world.peak.id];
   expect(foreign.filter((text) => all.includes(text))).toEqual([]);
-  // No secret is in it.
+  // It contains no secrets.
   expect(all.match(/"\w*(password|sha256|sealed|secret)\w*"(?=:)|argon2/gi)).toBeNull();
   for (const person of [world.ada, max, world.olga, world.anonymous])
-    expect((await person.sees(reading, { id: asked.id })).export?.url ?? null).toBeNull();
+    expect((await person.sees(reading, { id: requested.id })).export?.url ?? null).toBeNull();
 });
 
-test("is what a token may see, and without files where none are wanted; a right that is lost ends the address", async () => {
+test("is limited to what the token may see, and optionally without files; a lost permission invalidates the URL", async () => {
   const { owen, owner, harbour } = world;
   const narrow = await programOf(world, owen, { scopes: ["org.owner", "org.member", "report.run"] });
   const { records, manifest } = await archive(narrow);
   expect(records("leads")).toEqual([]);
   expect(records("organizationUserConnections").length).toBeGreaterThan(0);
   expect(manifest.files).toBe(0);
-  const { asked, entries } = await archive(owen, { files: false });
+  const { requested, entries } = await archive(owen, { files: false });
   expect([...entries.keys()].filter((name) => name.startsWith("files/"))).toEqual([]);
   await owner.query(
     "update app_public.organization_user_connections set role = 'OWNER' where user_id = $1 and organization_id = $2",
@@ -172,15 +178,17 @@ test("is what a token may see, and without files where none are wanted; a right 
     "update app_public.organization_user_connections set role = 'MEMBER' where user_id = $1 and organization_id = $2",
     [owen.id, harbour.id],
   );
-  expect((await owen.get(reading, { id: asked.id })).export.url).toBeNull();
+  expect((await owen.get(reading, { id: requested.id })).export.url).toBeNull();
 });
 
-test("an export that is too large names the operator's command", async () => {
+test("an export that is too large refers to the operator's command", async () => {
   const { max, harbour, database } = world;
-  const { exportOrganization: asked } = await max.get(exporting, { input: { organizationId: harbour.id } });
+  const { exportOrganization: requested } = await max.get(exporting, {
+    input: { organizationId: harbour.id },
+  });
   const small: FileStore = { ...store, put: () => Promise.reject(tooLarge(2_000_000_000)) };
   await runJobs(database.ownerUrl, outbox.provider, small);
-  expect((await max.get(reading, { id: asked.id })).export).toMatchObject({
+  expect((await max.get(reading, { id: requested.id })).export).toMatchObject({
     status: "FAILED",
     url: null,
     error: `The archive would be over 2 GB. Have one without files, or ask whoever runs the service to write one of any size: npm run organizations -- export ${harbour.slug} --to ${harbour.slug}.zip`,

@@ -3,7 +3,7 @@ import { cast, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 import { createWorkflow, reaches, runWorkflows, start } from "../workflows/world.ts";
 
-// How long an organization keeps what is over: its settings, who changes them, and what the daily sweep does by them.
+// How long an organization keeps ended records: its settings, permissions for them, and the daily sweep.
 
 let world: Portfolio;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ const setting = `mutation ($input: UpdateOrganizationRetentionInput!) { updateOr
 const reading = `query ($id: ID!) { organization(id: $id) { retention { contractYears executionDays messageDays eventDays } } }`;
 const defaults = { contractYears: 10, executionDays: 730, messageDays: 730, eventDays: 2555 };
 
-/** What the task does, until nothing is left. */
+/** Executes the task until nothing is left to do. */
 async function sweep(batch = 20): Promise<number> {
   let calls = 0;
   for (let last: string | null = null; ; calls++) {
@@ -29,7 +29,7 @@ async function sweep(batch = 20): Promise<number> {
   }
 }
 
-test("has defaults, which its members read, and owners and admins change within their limits", async () => {
+test("has defaults that members can read; owners and admins change them within limits", async () => {
   const { harbour, owen, ada } = world;
   const input = { organizationId: harbour.id, executionDays: 30 };
   const codes: Record<string, unknown> = {};
@@ -60,7 +60,7 @@ test("has defaults, which its members read, and owners and admins change within 
   });
 });
 
-test("empties older events and deletes older executions of this organization only, in batches", async () => {
+test("empties old events and deletes old executions of this organization only, in batches", async () => {
   const { owner, harbour, summit, owen } = world;
   await createIn(owen)("createLeadNote", { leadId: world.leads.open.id, text: "Fresh." });
   await owner.query(
@@ -81,7 +81,7 @@ test("empties older events and deletes older executions of this organization onl
   expect(await emptied(harbour.id)).toEqual(before);
   await owen.get(setting, { input: { organizationId: harbour.id, eventDays: 365 } });
 
-  // Nothing that a reader has yet to read: neither notifications, nor a webhook that is paused, nor a delivery that waits.
+  // Events with pending readers are kept: notifications, a paused webhook, a waiting delivery.
   const empty = async () => {
     await sweep();
     return (await emptied(harbour.id)).empty;
@@ -114,12 +114,12 @@ test("empties older events and deletes older executions of this organization onl
   await owner.query("delete from app_private.webhook_queue");
   await sweep(1);
   const after = await emptied(harbour.id);
-  // The change of the setting and the webhook are more, and recent, as is the note.
+  // The change of the setting, the webhook and the note wrote recent events.
   expect(after).toEqual({ all: before.all + 3, last: before.last + 3, empty: before.all - 1 });
   expect((await emptied(summit.id)).empty).toBe(0);
   await sweep();
   expect(await emptied(harbour.id)).toEqual(after);
-  // Who reads them finds that they were there, and since when they say nothing.
+  // Readers see that the events existed, and when they were emptied.
   const { events } = await owen.get(
     "query ($id: ID!) { events(filter: { organizationId: $id }, first: 1) { name data changes erasedAt } }",
     { id: harbour.id },
@@ -136,16 +136,16 @@ test("deletes ended executions with their step runs and text messages, and keeps
     await createIn(owen)("createLead", { projectId: world.project.id, name: "Sid", phone: "+14165550123" }),
     await createIn(owen)("createLead", { projectId: world.project.id, name: "Sue", phone: "+14165550124" }),
   ];
-  const told = await createWorkflow(world, [
+  const textWorkflow = await createWorkflow(world, [
     { type: "SEND_SMS", config: { body: "Hello {{ lead.name }}" }, onError: "FAIL" },
   ]);
   const waiting = await createWorkflow(world, [
     { type: "SEND_SMS", config: { body: "Later, {{ lead.name }}" }, waitSeconds: 3600 },
   ]);
   const [old, aged, fresh] = [
-    await start(owen, told, lead),
-    await start(owen, told, world.leads.open.id),
-    await start(owen, told, other),
+    await start(owen, textWorkflow, lead),
+    await start(owen, textWorkflow, world.leads.open.id),
+    await start(owen, textWorkflow, other),
   ];
   const going = await start(owen, waiting, lead);
   const workflows = await runWorkflows(world);
@@ -169,7 +169,7 @@ test("deletes ended executions with their step runs and text messages, and keeps
     runs: 3,
     messages: ["+14165550123", "+14165550124"],
   });
-  // The ids of executions say when they began.
+  // The ids of executions contain the time of their start.
   const age = (id: string, days: number) =>
     owner.query(
       `do $do$ declare k record; aged constant uuid := uuidv7(interval '-${days} days'); begin
@@ -187,7 +187,7 @@ test("deletes ended executions with their step runs and text messages, and keeps
   await sweep();
   expect(await left()).toEqual({ executions: 3, runs: 2, messages: ["+14165550124"] });
 
-  // A text message goes by its own setting, though the execution stays.
+  // Text messages have a setting of their own, so they can be deleted before their execution.
   await owner.query("update app_private.text_messages set began_at = now() - interval '31 days'");
   await sweep();
   expect((await left()).messages).toHaveLength(1);

@@ -31,21 +31,21 @@ import {
 } from "graphql";
 import type { Person } from "../harness/api.ts";
 import { everyField, shown } from "../harness/fields.ts";
-import { ask, look, type Operation, outcome, outcomes, readMatrix, type Row } from "../harness/matrix.ts";
+import { ask, readById, type Operation, outcome, outcomes, readMatrix, type Row } from "../harness/matrix.ts";
 import { representative } from "../harness/payments.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
 import { digest } from "../harness/expectUnchanged.ts";
 import { startOutsideWorld, type OutsideWorld } from "./outsideMatrixWorld.ts";
 
-/** Types of the area: what gives one has to stand in a table. */
+/** Types of the area; every field that returns one must be in a table. */
 const types =
   /^(Processor(Card|Charge|Refund)|PaymentIntent|OrganizationPaymentsRepresentative|IntegrationApp|(Organization|User)Integration|SearchResult|Custom(Report|Export)|Export|ServiceIntelligenceGeneration)$/;
-/** What else belongs to it, by name. */
+/** Names of other operations and fields of the area. */
 const area = /payment|processor|integration|^search$|export|customReport|generation|leadEmail$/i;
 /** Tables of the area. */
 const tables =
   /^(processor|payment|organization_payments|sandbox|integration|organization_integrations|user_integrations|oauth|report|custom_|export|service_intelligence|search)/;
-/** Of other areas, with tests of their own. */
+/** Fields of other areas, with tests of their own. */
 const elsewhere = [
   "AccessEnding.integrations", // accessEnding.test.ts
   "EscalationTicket.generation",
@@ -134,7 +134,7 @@ ServiceIntelligenceGeneration:anothers   | yes   | yes   | null   | null   | nul
 ServiceIntelligenceGeneration:buyers     | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
 `).rows;
 
-/** Fields that not everybody has who sees the record; each other field is the same for all of them. */
+/** Fields that are not visible to everybody who sees the record; each other field is. */
 const fields = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer | other | outsider | anonymous | former | scoped | reader | abroad
 ProcessorCharge*.fee ProcessorCharge*.net ProcessorCharge*.metadata | yes | yes | – | – | – | null  | null  | –       | –         | null   | –      | yes    | –
@@ -152,7 +152,7 @@ Export:member.url                        | null  | null  | yes    | –      | �
 ServiceIntelligenceGeneration:sellers.requestedBy | yes | yes | yes | yes | –   | –     | –     | –        | –         | –      | yes   | yes   | –
 `).rows;
 
-/** Lists, and members of records of other areas. */
+/** Lists, and fields of records of other areas. */
 const reads = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer  | other  | outsider | anonymous | former | scoped | reader | abroad
 processorCharges                         | 3     | 3     | none   | none   | none    | 1      | 1      | none     | UNAUTHENTICATED | 1      | none   | 3      | none
@@ -183,7 +183,7 @@ User.integrations of the member          | none  | none  | 1      | hidden | hid
 `).rows;
 
 /**
- * What becomes of it, after all that was done, for a role whose permission is taken away: a row of
+ * The outcome, after all operations, for a role without the permission: a deleted row of
  * app_private.role_permissions.
  */
 const takenAway = readMatrix(`
@@ -218,7 +218,10 @@ suggestLeadEmail, unassigned                    | –                   | –   
 acceptGeneration, the seller's                  | –                   | –                   | –                 | –               | –                   | yes                | yes               | NOTFND           | FORBID
 `);
 
-/** How many each connection has where somebody has any, more than 50 being many; its figures are of these. */
+/**
+ * The count of each connection that is not empty for everybody, "many" for more than 50; aggregates refer to
+ * these.
+ */
 const feeds = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer | other | outsider | anonymous | former | scoped | reader | abroad
 leadsConnection                          | 5     | 5     | 4      | 1      | none    | none  | none  | 1        | UNAUTHENTICATED | none   | 5      | 5      | none
@@ -237,8 +240,8 @@ processorChargesConnection               | 3     | 3     | none   | none   | non
 `).rows;
 
 /**
- * How many rows of each table somebody reads or changes in SQL as the role of the API, whatever they ask for. What does not
- * stand here is refused to everybody, of those tables and of all others of the area.
+ * The number of rows of each table that a person can read or change in SQL with the role of the API.
+ * Everything else is refused to everybody, for these tables and all others of the area.
  */
 const inSql = readMatrix(`
                                                    | owner | admin | member  | seller  | builder | buyer   | other   | outsider | anonymous | former
@@ -273,7 +276,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** A row per word of its name. */
+/** One row for each word of its name. */
 const perWord = (rows: Row[]): Row[] =>
   rows.flatMap(({ operation, expected }) =>
     operation.split(/\s+/).map((word) => ({ operation: word, expected })),
@@ -290,7 +293,7 @@ const byName = (rows: Row[]) =>
     ]),
   );
 
-/** How lists, and members of records of other areas, are read. */
+/** Queries of the lists and of fields of records of other areas. */
 function readers(): Record<string, Operation> {
   const { harbour, project, purchase, deposit, reservation, leads, bea, max } = world;
   const found = (query: string) => ask(`query ($query: String!) { search(query: $query) { id } }`, { query });
@@ -308,26 +311,26 @@ function readers(): Record<string, Operation> {
     "search, the other's purchase": found("Ben Buyer"),
     "search, a public project": found("Public Park"),
     "search, the project": found("Harbour View"),
-    "Project.charges": look("project", project.id, "charges { id }"),
-    "Buyer.charges": look("buyer", purchase, "charges { id }"),
-    "Reservation.charges": look("reservation", reservation, "charges { id }"),
-    "Deposit.charge": look("deposit", deposit, "charge { id }"),
-    "Lead.generations": look("lead", leads.sams.id, "generations { id }"),
-    "User.cards of the buyer": look("user", bea.id!, "cards { id }"),
-    "User.integrations of the member": look("user", max.id!, "integrations { id }"),
+    "Project.charges": readById("project", project.id, "charges { id }"),
+    "Buyer.charges": readById("buyer", purchase, "charges { id }"),
+    "Reservation.charges": readById("reservation", reservation, "charges { id }"),
+    "Deposit.charge": readById("deposit", deposit, "charge { id }"),
+    "Lead.generations": readById("lead", leads.sams.id, "generations { id }"),
+    "User.cards of the buyer": readById("user", bea.id!, "cards { id }"),
+    "User.integrations of the member": readById("user", max.id!, "integrations { id }"),
   };
   for (const member of ["paymentsStatus", "paymentsRequirements"])
-    tried[`Organization.${member}`] = look("organization", harbour.id, member);
+    tried[`Organization.${member}`] = readById("organization", harbour.id, member);
   for (const list of ["paymentsRepresentatives", "integrations", "customReports", "customExports", "exports"])
-    tried[`Organization.${list}`] = look("organization", harbour.id, `${list} { id }`);
+    tried[`Organization.${list}`] = readById("organization", harbour.id, `${list} { id }`);
   return tried;
 }
 
-describe("what is seen", () => {
+describe("visibility", () => {
   test("records by id", async () => {
     const found: Row[] = [];
     for (const [operation, { finder, id }] of Object.entries(world.records))
-      found.push({ operation, expected: await outcomes(world.people, look(finder, id)) });
+      found.push({ operation, expected: await outcomes(world.people, readById(finder, id)) });
     expect(byName(found)).toEqual(byName(perWord(records)));
   });
 
@@ -337,7 +340,7 @@ describe("what is seen", () => {
     const [found, wanted]: [Row[], Row[]] = [[], []];
     for (const [label, { finder, type, id, by }] of Object.entries(world.records)) {
       const whole = await everyField(schema, by, finder, type, id);
-      // A report of somebody who left is seen by nobody.
+      // A report of a former member is invisible to everybody.
       if (!whole) continue;
       const [is, should]: [Map<string, Row>, Map<string, Row>] = [new Map(), new Map()];
       const of = (rowsOf: Map<string, Row>, field: string) => {
@@ -346,10 +349,10 @@ describe("what is seen", () => {
       };
       for (const [name, person] of Object.entries(world.people)) {
         const record = await everyField(schema, person, finder, type, id);
-        // Who sees the record is another table.
+        // The visibility of the record is tested by another table.
         if (!record) continue;
         for (const [field, value] of Object.entries(whole)) {
-          // To look at a report is to run it.
+          // Reading a report runs it.
           if (field === "lastRunAt") continue;
           const row = [`${label}.${field}`, `${type}*.${field}`, `*.${field}`].find((key) => rows.has(key));
           of(is, field)[name] = shown(record[field], value);
@@ -381,7 +384,7 @@ describe("figures", () => {
     getNamedType(type.getFields()[field]!.type) as GraphQLObjectType;
   const inOneForm = (value: unknown) =>
     value === null || typeof value === "boolean" || Number.isNaN(Number(value)) ? value : Number(value);
-  /** What comes of values, of those that there are. */
+  /** Aggregates of the values that exist. */
   const figures: Record<string, (values: any[]) => unknown> = {
     sum: (values) => Math.round(100 * values.reduce((sum, value) => sum + Number(value), 0)) / 100,
     min: (values) => inOneForm(values.toSorted((a, b) => a - b || (a < b ? -1 : 1))[0] ?? null),
@@ -389,7 +392,7 @@ describe("figures", () => {
     distinctCount: (values) => new Set(values.map((value) => JSON.stringify(value))).size,
   };
 
-  test("of each connection are those of the records and values that each sees", async () => {
+  test("of each connection are those of the records and values that each viewer sees", async () => {
     const counted: Row[] = [];
     const wrong: unknown[] = [];
     const connections = Object.values(schema.getQueryType()!.getFields()).filter(({ type }) => {
@@ -412,7 +415,7 @@ describe("figures", () => {
       const groups = (getNamedType(groupBy!.type) as GraphQLEnumType)
         .getValues()
         .map(({ name }) => name)
-        // Months stand for whatever a time is cut to.
+        // Months represent all truncations of times.
         .filter((name) => !/_TRUNCATED_TO_(?!MONTH)/.test(name));
       const row: Row = { operation, expected: {} };
       for (const [who, person] of Object.entries(world.people)) {
@@ -436,10 +439,10 @@ describe("figures", () => {
           }
         for (let from = 0; from < groups.length; from += 25) {
           const some = groups.slice(from, from + 25);
-          const asked = some.map(
+          const requests = some.map(
             (by) => `${by}: groupedAggregates(groupBy: [${by}]) { keys distinctCount { id } }`,
           );
-          const grouped = (await person.get(`{ list: ${operation} { ${asked.join(" ")} } }`)).list;
+          const grouped = (await person.get(`{ list: ${operation} { ${requests.join(" ")} } }`)).list;
           for (const by of some) {
             const sum = grouped[by].reduce(
               (all: number, group: any) => all + Number(group.distinctCount.id),
@@ -458,25 +461,28 @@ describe("figures", () => {
       counted.push(row);
     }
     expect(wrong).toEqual([]);
-    // A connection that nobody sees anything in has no cells to stand in the table with.
-    const told = new Set(feeds.map((row) => row.operation));
+    // A connection that is empty for everybody is not in the table.
+    const listed = new Set(feeds.map((row) => row.operation));
     const filled = counted.filter(
       ({ operation, expected }) =>
-        told.has(operation) || Object.values(expected).some((cell) => cell !== "none"),
+        listed.has(operation) || Object.values(expected).some((cell) => cell !== "none"),
     );
     expect(byName(filled)).toEqual(byName(feeds));
   });
 });
 
 describe("in SQL, as the role of the API", () => {
-  /** What a statement comes to: how many rows it gives or has changed, or that it is refused for want of a right. */
+  /**
+   * The outcome of a statement: the number of rows that it returns or has changed, or a refusal for lack of a
+   * privilege.
+   */
   async function attempt(client: ClientBase, person: Person, table: string, statement: string) {
     const role = `set local role ${person.id ? "plat_user" : "plat_anonymous"}`;
     await client.query(`savepoint attempt; ${role}`);
     try {
       const { rowCount, command } = await client.query(statement);
       if (command === "SELECT") return String(rowCount || "none");
-      // What is deleted stays, marked; so it is asked again, beside what there was.
+      // Deleted rows are marked as deleted, so the table is compared with its previous rows.
       await client.query(
         `rollback to attempt; create temp table before as select t::text as row from ${table} t; ${role}`,
       );
@@ -494,8 +500,8 @@ describe("in SQL, as the role of the API", () => {
     }
   }
 
-  test("no table of the area gives or takes more than the policies say", async () => {
-    // Of each table a column that can be set to its default, best one that the role may set.
+  test("policies alone determine which rows of each table can be read and changed", async () => {
+    // A column of each table that can be set to its default, preferably one that the role may set.
     const { rows } = await world.owner.query<{ name: string; column: string }>(
       `select n.nspname || '.' || c.relname as name, (array_agg(a.attname order by has_column_privilege('plat_user', c.oid, a.attnum, 'update') desc, a.attnotnull))[1] as column
        from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -520,7 +526,7 @@ describe("in SQL, as the role of the API", () => {
         await client.query("select set_config('plat.user_id', $1, true)", [person.id ?? ""]);
         for (const { name, column } of rows)
           for (const statement of [
-            // Everybody reads the lists of values.
+            // Tables of values are readable for everybody.
             ...(/_values$|report_(columns|subjects)$/.test(name) ? [] : [`select from ${name}`]),
             `insert into ${name} ${inserts[name] ?? "default values"}`,
             `update ${name} set ${updates[name] ?? `${column} = default`}`,
@@ -559,7 +565,7 @@ test("a file URL grants access to no other file", async () => {
   expect(await statusOf(mine)).toBe(200);
   const bare = new URL(mine.pathname, mine);
   const crossed = new URL(`${theirs.pathname}${mine.search}`, mine);
-  // Base64 may spell the same bytes with another last character.
+  // In Base64, another last character may encode the same bytes.
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const changed = [...letters]
     .filter((letter) => !mine.href.endsWith(letter))
@@ -568,7 +574,7 @@ test("a file URL grants access to no other file", async () => {
     expect([address.href, await statusOf(address)]).toEqual([address.href, 403]);
 });
 
-describe("what is done", () => {
+describe("operations", () => {
   let ofArea: string[];
   let inputs: Record<string, (person: Person) => Promise<unknown> | unknown>;
   let serial = 0;
@@ -580,7 +586,7 @@ describe("what is done", () => {
       "select schemaname as schema, tablename as name from pg_tables where schemaname like 'app\\_%'",
     );
     ofArea = [
-      // What the sandbox tells by itself comes at any moment.
+      // The sandbox sends events at any time.
       ...rows
         .filter((table) => tables.test(table.name) && !/^(sandbox_|processor_events)/.test(table.name))
         .map((table) => `${table.schema}.${table.name}`),
@@ -703,13 +709,16 @@ describe("what is done", () => {
       inputs[`suggestLeadEmail, ${whose}`] = () => ({ leadId });
   });
 
-  /** What was asked of the processor that changes something there, and of the address of the integration. */
-  const asked = () =>
+  /**
+   * The number of requests that change something at the processor, and of requests to the URL of the
+   * integration.
+   */
+  const requests = () =>
     [...world.calls].reduce(
       (sum, [method, count]) => (/^(read|events)/.test(method) ? sum : sum + count),
       world.receiver.messages.length,
     );
-  /** Forgets how much was tried, made and left waiting: limits have tests of their own. */
+  /** Removes created records and uses of limits, which have tests of their own. */
   const tidy = () => {
     const made = Object.values(world.records).map(({ id }) => `'${id}'`);
     const others = `deleted_at is null and id not in (${made.join(", ")})`;
@@ -722,8 +731,8 @@ describe("what is done", () => {
   test.each(operations)("$operation", async ({ operation, expected }) => {
     const document = mutationOf(/^\w+/.exec(operation)![0], "{ __typename }");
     const found: Record<string, string> = {};
-    const state = async () => [asked(), await digest(world, ofArea)];
-    // Holds as long as nobody has changed anything, for themselves or to try something with.
+    const state = async () => [requests(), await digest(world, ofArea)];
+    // A state that is reused until somebody changes it.
     let before: unknown[] | null = null;
     for (const [who, person] of Object.entries(world.people)) {
       if (!before) await tidy();
@@ -739,7 +748,8 @@ describe("what is done", () => {
       }
       expect([who, await state()]).toEqual([who, before]);
       if (made instanceof Promise) before = null;
-      // A refusal says which permission would do, and nothing of how it is kept; nothing lets a program write that only reads.
+      // A refusal names a sufficient permission and reveals nothing of the implementation; for a read-only
+      // token, no permission is sufficient.
       const { code, permission } = error.extensions;
       expect(code === "FORBIDDEN" && who !== "reader" ? permission : "none.needed").toMatch(
         /^[a-z]+\.[a-z]+$/,
@@ -771,7 +781,7 @@ describe("what is done", () => {
       );
       const answer = input
         ? await person.ask(mutationOf(/^\w+/.exec(operation)![0], "{ __typename }"), { input })
-        : await (reading[operation] ?? look(record!.finder, record!.id))(person);
+        : await (reading[operation] ?? readById(record!.finder, record!.id))(person);
       await world.owner.query(
         "insert into app_private.role_permissions (role, permission, reach) values ($1, $2, $3)",
         [...away, rows[0].reach],
@@ -783,19 +793,19 @@ describe("what is done", () => {
   });
 });
 
-test("no operation, no query and no member of the area is missing", () => {
+test("the tables contain every operation, query and field of the area", () => {
   const ofArea = (parent: string) =>
     Object.values((schema.getType(parent) as GraphQLObjectType).getFields())
       .filter((field) => area.test(field.name) || types.test(getNamedType(field.type).name))
       .map((field) => field.name);
   const firstWord = ({ operation }: Row) => /^[\w.]+/.exec(operation)![0];
   expect(ofArea("Mutation").sort()).toEqual([...new Set(operations.map(firstWord))].sort());
-  const asked = [
+  const requests = [
     ...Object.values(world.records).map(({ finder }) => finder),
     ...[...reads, ...feeds].map(firstWord),
   ];
-  expect(ofArea("Query").filter((name) => !asked.includes(name))).toEqual([]);
-  // What a record of the area has itself is compared field by field.
+  expect(ofArea("Query").filter((name) => !requests.includes(name))).toEqual([]);
+  // Records of the area are compared field by field.
   const members = Object.values(schema.getTypeMap())
     .filter(
       (type): type is GraphQLObjectType =>

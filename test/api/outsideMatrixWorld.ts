@@ -16,21 +16,21 @@ export interface MatrixRecord {
   finder: string;
   type: string;
   id: string;
-  /** Who sees all of it. */
+  /** A person who sees all of it. */
   by: Person;
 }
 
 export interface OutsideWorld extends Payments {
   people: Record<string, Person>;
   receiver: Receiver;
-  /** By what the tables call them. */
+  /** By their names in the tables. */
   records: Record<string, MatrixRecord>;
-  /** Of whom drafts are asked for. */
+  /** The lead for which drafts are requested. */
   leadOfBuyer: string;
   deposit: string;
-  /** A reservation of the buyer's. */
+  /** A reservation of the buyer. */
   reservation: string;
-  /** What an integration with a CRM is created with. */
+  /** Input that creates an integration with a CRM. */
   sync(): Record<string, unknown>;
 }
 
@@ -48,11 +48,11 @@ export async function startOutsideWorld(): Promise<OutsideWorld> {
     return id;
   };
 
-  // Somebody who was an ADMIN and left again, when everything had been made.
+  // An ADMIN who left after all records had been created.
   const flo = await world.signUp("Flo Former");
   await join(world, harbour.id, flo, "ADMIN");
 
-  // Money: of the buyer, with a part given back, and of the other buyer.
+  // Payments of the buyer, partly refunded, and of the other buyer.
   const { id: rita } = await run(owen, "createOrganizationPaymentsRepresentative", {
     organizationId: harbour.id,
     ...representative,
@@ -125,7 +125,7 @@ export async function startOutsideWorld(): Promise<OutsideWorld> {
     keep(`IntegrationApp:${key}`, rows[0].id);
   }
 
-  // Reports and exports of leads; what each shows and holds is of their own tests.
+  // Reports and exports of leads; their contents have tests of their own.
   const report = (label: string, person: Person, more: Record<string, unknown> = {}) =>
     create(
       "createCustomReport",
@@ -145,7 +145,7 @@ export async function startOutsideWorld(): Promise<OutsideWorld> {
   await outbox.remove();
   await world.settle();
 
-  // Drafts, to leads of everybody's.
+  // Drafts to leads of each seller.
   const { id: leadOfBuyer } = await createLead(owen, { projectId: project.id, name: "Bea as a lead" });
   await invite(world, await createBuyer(owen, project, { leadId: leadOfBuyer }), bea);
   for (const [label, leadId, person] of [
@@ -172,7 +172,8 @@ export async function startOutsideWorld(): Promise<OutsideWorld> {
     people: {
       ...cast(world, { buyer: bea, other: ben }),
       former: flo,
-      // Programs of the owner's: one with scopes of other areas, one that only reads, one of the owner's other organization.
+      // Access tokens of the owner: one with scopes of other areas, a read-only one, one for the owner's
+      // other organization.
       scoped: await programOf(world, owen, { scopes: ["lead.read", "project.read", "org.member"] }),
       reader: await programOf(world, owen, { readOnly: true }),
       abroad: await programOf(world, owen, { organizationId: second }),

@@ -58,7 +58,7 @@ const eventsOf = async (id: string): Promise<string[]> =>
   (
     await world.owner.query("select name from app_public.events where subject_id = $1 order by id", [id])
   ).rows.map(({ name }) => name);
-/** How much the sandbox has taken and given back. */
+/** Totals that the sandbox has charged and refunded. */
 const taken = async (): Promise<{ charged: number; refunded: number; charges: number }> =>
   (
     await world.owner.query(
@@ -94,7 +94,7 @@ describe("representatives", () => {
     ).toMatchObject({ code: "CONFLICT", field: "organizationId" });
   });
 
-  test("what is missing is asked for; what is complete is verified", async () => {
+  test("missing data are requested; a complete representative is verified", async () => {
     const { dob: _dob, ...incomplete } = representative;
     const made = await run(world.owen, "createOrganizationPaymentsRepresentative", {
       organizationId: world.harbour.slug,
@@ -125,7 +125,7 @@ describe("representatives", () => {
       paymentsRequirements: [],
       paymentsRepresentatives: [{ id: made.id, dob: representative.dob }],
     });
-    // What only some may read stands in no event.
+    // Events do not contain restricted fields.
     const { rows } = await world.owner.query("select data from app_public.events where subject_id = $1", [
       made.id,
     ]);
@@ -136,9 +136,9 @@ describe("representatives", () => {
     ["an owner of less than a quarter", { kind: "BENEFICIAL_OWNER", ownershipPercent: "24" }, undefined],
     ["more than the whole", { kind: "DIRECTOR", ownershipPercent: "101" }, "ownershipPercent"],
     ["a child", { kind: "DIRECTOR", dob: "2020-01-01" }, "dob"],
-    ["a phone number of nowhere", { kind: "DIRECTOR", phone: "12" }, "phone"],
+    ["an invalid phone number", { kind: "DIRECTOR", phone: "12" }, "phone"],
     ["no name", { kind: "DIRECTOR", lastName: " " }, "lastName"],
-    ["a country that is none", { kind: "DIRECTOR", address: { country: "XX" } }, "address"],
+    ["an invalid country", { kind: "DIRECTOR", address: { country: "XX" } }, "address"],
   ])("refused: %s", async (_title, input, field) => {
     const before = await world.owner.query(
       "select count(*) from app_public.organization_payments_representatives",
@@ -157,7 +157,7 @@ describe("representatives", () => {
     expect(after.rows).toEqual(before.rows);
   });
 
-  test("a payment is reconciled after a process died between the two calls", async () => {
+  test("a payment is reconciled after the process died between the two calls", async () => {
     world.failNext("submitPerson", "before");
     const input = {
       organizationId: world.harbour.id,
@@ -224,7 +224,7 @@ describe("cards", () => {
     ).resolves.toMatchObject({ code: "CONFLICT", field: "cardId" });
   });
 
-  test("whose bank refuses are refused", async () => {
+  test("refused by the bank are refused", async () => {
     expect(
       await refused(world.bea, "createProcessorCard", { token: "tok_chargeDeclinedInsufficientFunds" }),
     ).toMatchObject({
@@ -239,7 +239,7 @@ describe("cards", () => {
     });
   });
 
-  test("are never taken by their number, which goes nowhere", async () => {
+  test("are never accepted by their number, which is stored nowhere", async () => {
     const number = "4242 4242 4242 4242";
     expect(hasCardNumber("Pay by 4000-0027-6000-3184, please")).toBe(true);
     expect(hasCardNumber("Call 416 555 0123, invoice 20260001")).toBe(false);
@@ -267,7 +267,7 @@ describe("cards", () => {
     expect(rows).toEqual([]);
   });
 
-  test("are their user's own, in every way", async () => {
+  test("are only accessible to their user", async () => {
     const { rows } = await world.owner.query("select u.id from app_public.users u where u.id = $1", [
       world.bea.id,
     ]);
@@ -285,7 +285,7 @@ describe("cards", () => {
       ["createProcessorCharge", { depositId: await deposit(), amount: 1, cardId: card }],
     ] as const)
       expect(await refused(world.owen, field, input)).toMatchObject({ code: "NOT_FOUND", field: "cardId" });
-    // Not even by whoever writes past the operations.
+    // Not even SQL that bypasses the operations can use another user's card.
     await expect(
       world.owner.query(
         `insert into app_public.payment_intents (organization_id, user_id, created_by_id, card_id, amount, currency, status)
@@ -320,7 +320,7 @@ describe("payments", () => {
         organization: { id: world.harbour.id },
         buyer: { id: world.purchase },
         deposit: { id },
-        // What the processor keeps is for the team.
+        // The processor's fees are only visible to the team.
         fee: null,
         net: null,
       },
@@ -350,7 +350,7 @@ describe("payments", () => {
     });
     expect(await eventsOf(second.id)).toEqual(["charge.created", "charge.succeeded"]);
     expect(await taken()).toMatchObject({ charged: before.charged + 100_000 });
-    // What it tells by webhooks changes nothing that is known.
+    // Its webhooks about known results change nothing.
     await world.settle();
     expect(await eventsOf(second.id)).toEqual(["charge.created", "charge.succeeded"]);
     const { buyer } = await world.bea.get(
@@ -376,7 +376,7 @@ describe("payments", () => {
     });
   });
 
-  test("what the processor does not take at all never came to be", async () => {
+  test("a payment that the processor refuses leaves no charge", async () => {
     const id = await deposit("50.00");
     const gone = await run(world.bea, "createProcessorCard", { token: "tok_visa" });
     await world.owner.query(
@@ -393,7 +393,7 @@ describe("payments", () => {
     expect(rows).toEqual([{ status: "CANCELLED", failure_code: "resource_missing" }]);
   });
 
-  test("what the bank refuses is a charge that failed; the deposit waits for another", async () => {
+  test("a payment that the bank refuses is a failed charge; the deposit can be paid by another one", async () => {
     const id = await deposit("50.00");
     const poor = await run(world.bea, "createProcessorCard", { token: "tok_chargeCustomerFail" });
     const answer = await run(world.bea, "createPaymentIntent", {
@@ -423,7 +423,7 @@ describe("payments", () => {
   test.each([
     ["complete", "SUCCEEDED", "PAID"],
     ["fail", "FAILED", "INVOICED"],
-  ])("3-D Secure: the payer decides at the bank: %s", async (decision, status, depositStatus) => {
+  ])("3-D Secure: the payer confirms at the bank: %s", async (decision, status, depositStatus) => {
     const id = await deposit("70.00");
     const secure = await run(world.bea, "createProcessorCard", { token: "tok_threeDSecureRequired" });
     const answer = await run(world.bea, "createPaymentIntent", {
@@ -433,7 +433,7 @@ describe("payments", () => {
     });
     expect(answer).toMatchObject({ status: "REQUIRES_ACTION", charge: { status: "REQUIRES_ACTION" } });
     expect(await lookAt(id)).toMatchObject({ status: "PROCESSING" });
-    // While it is on its way, it is not paid a second time.
+    // While the payment is pending, the amount cannot be paid again.
     expect(
       (await refused(world.bea, "createPaymentIntent", { depositId: id, amount: "70", cardId: card })).field,
     ).toBe("amount");
@@ -453,7 +453,7 @@ describe("payments", () => {
     await run(world.bea, "removeProcessorCard", { id: secure.id });
   });
 
-  test("without a card, the payer's own client completes it; what is paid twice goes back", async () => {
+  test("without a card, the payer's client completes the payment; a double payment is refunded", async () => {
     const id = await deposit("30.00");
     const intents = await Promise.all([
       run(world.owen, "createPaymentIntent", { depositId: id, amount: "30.00" }),
@@ -484,14 +484,14 @@ describe("payments", () => {
       { id },
     );
     expect(processorCharges.map((c: any) => c.status).sort()).toEqual(["REFUNDED", "SUCCEEDED"]);
-    // Whoever asked for it, it is the buyer who pays.
+    // The buyer is the payer, regardless of who created the payment.
     expect(processorCharges.every((c: any) => c.user === null || c.user.id === world.bea.id)).toBe(true);
     expect(processorCharges.flatMap((c: any) => c.refunds)).toEqual([
       { reason: "DUPLICATE", status: "SUCCEEDED" },
     ]);
   });
 
-  test("a reservation is paid, and its refund leaves the charge alone", async () => {
+  test("a reservation is paid, and its refund leaves the charge unchanged", async () => {
     const unitId = await create("createUnit", {
       projectId: world.project.id,
       title: "P9",
@@ -547,7 +547,7 @@ describe("payments", () => {
     });
   });
 
-  test("an organization is paid in a currency of its projects; yen and dinars are counted right", async () => {
+  test("an organization is paid in the currencies of its projects; yen and dinars have the correct number of decimals", async () => {
     const charge = (input: object) =>
       run(world.bea, "createProcessorCharge", { organizationId: world.harbour.slug, ...input });
     expect(await charge({ amount: "12.34" })).toMatchObject({
@@ -593,16 +593,16 @@ describe("payments", () => {
     ["an amount below zero", { amount: "-1" }, "BAD_USER_INPUT", "amount"],
     ["half a cent", { amount: "1.005" }, "BAD_USER_INPUT", "amount"],
     ["more than is due", { amount: "1000.01" }, "BAD_USER_INPUT", "amount"],
-    ["an id that is none", { depositId: "7" }, "BAD_USER_INPUT", "depositId"],
+    ["an invalid id", { depositId: "7" }, "BAD_USER_INPUT", "depositId"],
     [
       "a deposit that is not there",
       { depositId: "00000000-0000-7000-8000-000000000000" },
       "NOT_FOUND",
       "depositId",
     ],
-    ["a card that is not there", { cardId: "00000000-0000-7000-8000-000000000000" }, "NOT_FOUND", "cardId"],
+    ["an unknown card", { cardId: "00000000-0000-7000-8000-000000000000" }, "NOT_FOUND", "cardId"],
     ["another organization", { organizationId: "summit-sales" }, "BAD_USER_INPUT", "organizationId"],
-    ["a description without end", { description: "x".repeat(400) }, "BAD_USER_INPUT", "description"],
+    ["a description that is too long", { description: "x".repeat(400) }, "BAD_USER_INPUT", "description"],
   ])("refused: %s", async (title, input, code, field) => {
     const before = await world.owner.query("select count(*) from app_public.payment_intents");
     const calls = new Map(world.calls);
@@ -633,7 +633,7 @@ describe("refunds", () => {
       ).buyer.netPurchasePriceBalance,
     );
 
-  test("refunds in parts up to the full amount; deposit and balance follow, REFUNDED with the last part", async () => {
+  test("can be partial, up to the full amount; deposit and balance follow, REFUNDED with the last part", async () => {
     const unpaid = await balance();
     const { id, deposit: of } = await paid();
     expect(await balance()).toBe(unpaid - 100);
@@ -663,7 +663,7 @@ describe("refunds", () => {
     expect(await lookAt(of)).toMatchObject({ status: "REFUNDED", amountRefunded: "100.00" });
     expect(await balance()).toBe(unpaid);
     expect((await refused(world.owen, "refundProcessorCharge", { chargeId: id })).code).toBe("CONFLICT");
-    // What the organization's programs note about it is theirs to write, and nothing else of it.
+    // Of a charge, only the metadata can be changed.
     const noted = await run(world.owen, "updateProcessorCharge", { id, metadata: { booking: 17 } });
     expect(noted).toMatchObject({ metadata: { booking: 17 }, status: "REFUNDED", amount: "100.00" });
     expect(
@@ -680,7 +680,7 @@ describe("refunds", () => {
       "charge.updated",
       "charge.updated",
     ]);
-    // Refunds and charges stay, whoever tries.
+    // Refunds and charges cannot be deleted, not even by the owner of the database.
     await expect(
       world.owner.query("delete from app_public.processor_charges where id = $1", [id]),
     ).rejects.toThrow("charges are never deleted");
@@ -695,7 +695,7 @@ describe("refunds", () => {
     ).rejects.toMatchObject({ constraint: "processor_charges_refunds_within" });
   });
 
-  test("what was given back can be paid again, up to what is due", async () => {
+  test("a refunded amount can be paid again, up to the amount due", async () => {
     const { id, deposit: of } = await paid();
     await run(world.ada, "refundProcessorCharge", { chargeId: id, amount: "30" });
     const again = { depositId: of, cardId: card };
@@ -713,7 +713,7 @@ describe("refunds", () => {
     expect(await lookAt(of)).toMatchObject({ status: "PARTIALLY_PAID", amountRefunded: "60.00" });
   });
 
-  test("a hundred at once are together never above the charge", async () => {
+  test("a hundred concurrent refunds never exceed the charge", async () => {
     const { id } = await paid();
     const before = await taken();
     const answers = await Promise.all(
@@ -737,7 +737,7 @@ describe("refunds", () => {
     expect((await taken()).refunded - before.refunded).toBe(9900);
   });
 
-  test("sent again, and twenty times at once, under one key are one", async () => {
+  test("repeated under one key, also 20 times concurrently, are one refund", async () => {
     const { id } = await paid();
     const input = { chargeId: id, amount: "10.00", idempotencyKey: "give-back-once" };
     const answers = await Promise.all(
@@ -753,13 +753,13 @@ describe("refunds", () => {
     expect((await chargeOf(id)).refunds).toHaveLength(1);
   });
 
-  test("one that fails at the bank later gives the charge its money back", async () => {
+  test("a refund that the bank refuses later is deducted again from the refunded amount", async () => {
     const { id, deposit: of } = await paid("20.00", "tok_refundFail");
     expect(await run(world.owen, "refundProcessorCharge", { chargeId: id })).toMatchObject({
       status: "REFUNDED",
     });
     expect(await lookAt(of)).toMatchObject({ status: "REFUNDED", amountRefunded: "20.00" });
-    // The bank takes its time.
+    // The bank decides later.
     await world.owner.query(
       `update app_private.sandbox_objects set data = data || '{"due": 0}' where kind = 'refund' and data ? 'due'`,
     );
@@ -772,7 +772,7 @@ describe("refunds", () => {
     expect(await lookAt(of)).toMatchObject({ status: "PAID", amountRefunded: "0.00" });
   });
 
-  test("a disputed charge is the bank's to decide", async () => {
+  test("a disputed charge is decided by the bank", async () => {
     const { id } = await paid("40.00", "tok_createDispute");
     await world.settle();
     expect(await chargeOf(id)).toMatchObject({
@@ -803,7 +803,7 @@ describe("refunds", () => {
     await world.settle();
     expect(await chargeOf(id)).toMatchObject({ status: "SUCCEEDED", disputeStatus: "WON" });
 
-    // Another one is accepted, by whoever may give money back.
+    // A dispute is accepted by a person with finance.write.
     const { id: other, deposit: lostDeposit } = await paid("41.00", "tok_createDispute");
     await world.settle();
     const [lost] = await ticketOf(other);
@@ -816,11 +816,11 @@ describe("refunds", () => {
     await world.settle();
     expect(await chargeOf(other)).toMatchObject({ status: "DISPUTED", disputeStatus: "LOST" });
     expect(await ticketOf(other)).toMatchObject([{ status: "RESOLVED" }]);
-    // What the bank took is not paid any more.
+    // The deposit with the disputed amount is no longer paid.
     expect(await lookAt(lostDeposit)).toMatchObject({ status: "REFUNDED", amountRefunded: "41.00" });
   });
 
-  test("in an archived project nothing is paid or refunded", async () => {
+  test("nothing can be paid or refunded in an archived project", async () => {
     const { id } = await paid("15.00");
     const of = await deposit();
     const set = (status: string) =>
@@ -838,7 +838,7 @@ describe("refunds", () => {
   });
 });
 
-describe("whatever dies in between", () => {
+describe("crashes in between", () => {
   const begin = async (key?: string) => {
     const id = await deposit("60.00");
     const input = { depositId: id, amount: "60.00", cardId: card, ...(key && { idempotencyKey: key }) };
@@ -872,7 +872,7 @@ describe("whatever dies in between", () => {
   });
 
   test.each(["createPayment", "confirmPayment"] as const)(
-    "asked again under its key, it goes on, and is charged once: %s",
+    "a repeated request under its key continues, and charges once: %s",
     async (method) => {
       const { id, input } = await begin(`again-${method}`);
       const before = await taken();
@@ -898,7 +898,7 @@ describe("whatever dies in between", () => {
     expect(
       (await refused(world.owen, "refundProcessorCharge", { chargeId: charge.id, amount: "25" })).code,
     ).toBe("INTERNAL");
-    // As long as nobody knows, it counts.
+    // While its outcome is unknown, the refund counts.
     expect(await chargeOf(charge.id)).toMatchObject({ amountRefunded: "0.00", amountRefundable: "35.00" });
     await world.settle();
     await passTime(world.owner, "10 minutes");
@@ -913,7 +913,7 @@ describe("whatever dies in between", () => {
   });
 });
 
-test("the service is killed while payments and refunds are under way: each is made once or not at all, and known", async () => {
+test("if the service is killed during payments and refunds, each is executed once or not at all, with a known outcome", async () => {
   await using folder = await temporaryFolder();
   const service = await startService({
     env: {
@@ -971,7 +971,7 @@ test("the service is killed while payments and refunds are under way: each is ma
      from app_public.processor_refunds where charge_id = any ($1) group by status`,
     [paid],
   );
-  // One that was begun is made, one that was not asked for is not.
+  // A refund that was begun is executed, one that was not is not.
   expect(refunds).toEqual([
     { status: "SUCCEEDED", amount: refunds[0]!.charges * 500, charges: refunds[0]!.charges },
   ]);
@@ -1008,7 +1008,7 @@ describe("inbound webhooks", () => {
   const known = async () =>
     (await world.owner.query("select count(*)::int as n from app_private.processor_events")).rows[0].n;
 
-  test("forged, unsigned, old, changed or too large ones are refused, and nothing happens", async () => {
+  test("forged, unsigned, old, changed or too large ones are refused, and change nothing", async () => {
     const body = JSON.stringify({
       id: "evt_forged",
       object: "event",
@@ -1035,7 +1035,7 @@ describe("inbound webhooks", () => {
     expect(await known()).toBe(before);
   });
 
-  test("told twice and in any order, they are taken once, and the present state counts", async () => {
+  test("repeated and unordered events are processed once, and the current state is used", async () => {
     const id = await deposit("80.00");
     const { charge } = await run(world.bea, "createPaymentIntent", {
       depositId: id,
@@ -1050,7 +1050,7 @@ describe("inbound webhooks", () => {
     );
     expect(rows.length).toBeGreaterThan(3);
     const count = await known();
-    // The last first, each twice: those that were taken, and one that says what was before.
+    // In reverse order and twice: those that were processed, and one with an earlier state.
     for (const { data } of [...rows, ...rows]) {
       const body = JSON.stringify(data);
       expect((await post(body, sign(body))).status).toBe(200);
@@ -1079,7 +1079,7 @@ describe("inbound webhooks", () => {
     });
   });
 
-  test("what was never heard is read from the processor's list", async () => {
+  test("events that did not arrive are read from the processor's list", async () => {
     const id = await deposit("90.00");
     const { clientSecret } = await run(world.bea, "createPaymentIntent", { depositId: id, amount: "90" });
     world.sandbox.deliverTo({ url: "http://127.0.0.1:9/nobody", secret: "whsec_nobody" });

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Calls an operation and gives the members asked for. */
+/** Executes an operation and returns the requested fields. */
 async function run(field: string, input: Record<string, unknown>, members = "id", person = owen) {
   const data = await person.get(mutationOf(field, `{ ${members} }`), {
     input,
@@ -31,17 +31,17 @@ async function run(field: string, input: Record<string, unknown>, members = "id"
   return data[field];
 }
 
-/** What an operation is refused with; nothing has changed then. */
+/** The refusal of an operation that must change nothing. */
 function refused(field: string, input: Record<string, unknown>, person = owen) {
   return expectUnchanged(world, () => person.refused(mutationOf(field, "{ __typename }"), { input }));
 }
 
 const at = (hour: number, day = 10) =>
   `2031-03-${String(day).padStart(2, "0")}T${String(hour).padStart(2, "0")}:00:00.000Z`;
-/** Of a page of buyers with unit, lead, deposits, agreements and appointments. */
+/** For a page of buyers with unit, lead, deposits, agreements and appointments. */
 const STATEMENTS = 2;
 let days = 0;
-/** Hours of a day of the test's own. */
+/** Hours of a day that no other test uses. */
 function slot(from = 9, to = 10) {
   const day = 1 + (days++ % 28);
   return { startsAt: at(from, day), endsAt: at(to, day) };
@@ -57,8 +57,8 @@ const children: [string, () => Record<string, unknown>][] = [
 ];
 
 describe.each(children)("%s", (field, input) => {
-  test("is for a lead or for a buyer, and of their project", async () => {
-    // A note leads to its project by its lead only.
+  test("belongs to a lead or to a buyer, and to their project", async () => {
+    // A note has its project only through its lead.
     const project = field === "createLeadNote" ? "" : "project { id }";
     const itsProject = project !== "" && { project: { id: world.project.id } };
     const ofLead = await run(field, { leadId: lead, ...input() }, `id lead { id } ${project} version`);
@@ -90,7 +90,7 @@ describe.each(children)("%s", (field, input) => {
     });
   });
 
-  test("writes nothing in an archived project", async () => {
+  test("cannot be written in an archived project", async () => {
     const archived = await createProject(owen, {
       organizationId: world.harbour.id,
       title: `Archive of ${field}`,
@@ -190,7 +190,7 @@ describe("a contact", () => {
 });
 
 describe("agents", () => {
-  test("are entered, changed, listed and deleted by the members of an organization", async () => {
+  test("are created, changed, listed and deleted by the members of an organization", async () => {
     const input = {
       organizationId: world.harbour.slug,
       name: "Ari Agent",
@@ -222,7 +222,7 @@ describe("agents", () => {
   });
 });
 
-test("the agent of a purchase is seen by who has it, and by its buyer", async () => {
+test("the agent of a purchase is visible to those who see the purchase, and to its buyer", async () => {
   const { id: leadId } = await createLead(world.sam, { projectId: world.project.id, name: "Sold by Sam" });
   const sold = await createBuyer(owen, world.project, {
     leadId,
@@ -239,7 +239,7 @@ test("the agent of a purchase is seen by who has it, and by its buyer", async ()
   expect((await world.bob.get(ask, { id: sold })).buyer).toBeNull();
 });
 
-test("a lead with money or agreements is kept; anything else goes with it", async () => {
+test("a lead with payments or agreements cannot be deleted; other related records are deleted with it", async () => {
   const doomed = await createLead(owen, { projectId: world.project.id, name: "Doomed" });
   const contact = await create("createContact", { leadId: doomed.id, name: "Cleo" });
   const deposit = await create("createDeposit", { leadId: doomed.id, title: "First", amount: 1 });
@@ -258,7 +258,7 @@ describe("an appointment", () => {
   const details = `id status startsAt endsAt timeZone title type location videoUrl notes outcomeNote cancelledAt cancellationReason
     host { id } salesOffice { id } openHouse { id } allowedTransitions { to }`;
 
-  test("has the time zone of its project and the sales office where nothing else is named", async () => {
+  test("has by default the time zone of its project and the place of the sales office", async () => {
     const project = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Zone",
@@ -306,17 +306,18 @@ describe("an appointment", () => {
     ["no duration", { startsAt: at(10), endsAt: at(10) }, "BAD_USER_INPUT", "endsAt"],
     ["an unknown time zone", { timeZone: "Mars/Olympus" }, "BAD_USER_INPUT", "timeZone"],
     ["a bad address", { videoUrl: "javascript:alert(1)" }, "BAD_USER_INPUT", "videoUrl"],
-    ["an end that is over", { status: "COMPLETED" }, "INVALID_TRANSITION", "status"],
+    ["a completed appointment in the future", { status: "COMPLETED" }, "INVALID_TRANSITION", "status"],
   ])("refuses %s", async (_title, input, code, field) => {
     expect(
       await refused("createAppointment", { leadId: lead, type: "PHONE", ...slot(), ...input }),
     ).toMatchObject({ code, field });
   });
 
-  test("has a host with a part in the project", async () => {
+  test("has a host with a role in the project", async () => {
     const host = (hostId: string | null) =>
       refused("createAppointment", { leadId: lead, type: "PHONE", ...slot(), hostId });
-    // Somebody else's colleague is not seen at all; one's own of another organization is seen and refused.
+    // A member of another organization is invisible; a visible person without a role in the project is
+    // refused.
     expect(await host(world.olga.id)).toMatchObject({ code: "NOT_FOUND", field: "hostId" });
     const { createOrganization: other } = await owen.get(
       `mutation { createOrganization(input: { name: "Owens Other" }) { id } }`,
@@ -325,7 +326,7 @@ describe("an appointment", () => {
     expect(await host(world.olga.id)).toMatchObject({ code: "BAD_USER_INPUT", field: "hostId" });
   });
 
-  test("of an open house is of its project", async () => {
+  test("of an open house belongs to its project", async () => {
     const elsewhere = await create("createOpenHouse", {
       projectId: world.quiet.id,
       startsAt: at(8),
@@ -358,7 +359,7 @@ describe("an appointment", () => {
     expect([new Date(appointment.endsAt), appointment.version]).toEqual([new Date(at(10)), 1]);
   });
 
-  test("called off says when and why", async () => {
+  test("stores when and why it was cancelled", async () => {
     const id = await create("createAppointment", { leadId: lead, type: "PHONE", ...slot() });
     const off = await run(
       "updateAppointment",
@@ -422,7 +423,7 @@ describe("a host", () => {
       person,
     );
 
-  test("is not booked twice at once; one appointment may follow the other", async () => {
+  test("cannot have overlapping appointments; one may follow the other", async () => {
     const first = await book({ startsAt: at(10, 20), endsAt: at(12, 20) });
     for (const [from, to] of [
       [10, 12],
@@ -451,9 +452,9 @@ describe("a host", () => {
     await book({ startsAt: at(10, 20), endsAt: at(11, 20) });
   });
 
-  test("does not learn of appointments that the viewer may not see", async () => {
+  test("a refusal does not reveal appointments that the viewer cannot see", async () => {
     await book({ startsAt: at(10, 21), endsAt: at(11, 21), leadId: world.leads.mias.id });
-    // max sees his own leads only in that project, and mia hosts for both.
+    // max only sees his own leads in that project, and mia hosts for both.
     const refusal = await clash(
       { startsAt: at(10, 21), endsAt: at(11, 21), leadId: world.leads.maxs.id },
       world.max,
@@ -462,7 +463,7 @@ describe("a host", () => {
     expect(refusal).not.toHaveProperty("existingId");
   });
 
-  test("asked for by 40 at once is booked once", async () => {
+  test("40 concurrent requests book one appointment", async () => {
     const leads = await Promise.all(
       Array.from({ length: 5 }, (_, i) =>
         createLead(owen, { projectId: world.project.id, name: `Rival ${i}` }),
@@ -491,7 +492,7 @@ describe("a host", () => {
 });
 
 describe("a phone call", () => {
-  test("is with the number of the lead, and takes as long as it takes", async () => {
+  test("has the number of the lead by default, and a duration", async () => {
     const caller = await createLead(owen, {
       projectId: world.project.id,
       name: "Callie",
@@ -535,7 +536,7 @@ describe("a phone call", () => {
     await run("deletePhoneCall", { id: call.id }, "id");
   });
 
-  test("is recorded for owners and admins only, and events do not tell", async () => {
+  test("has a recording for owners and admins only, which events do not contain", async () => {
     const id = await create("createPhoneCall", {
       leadId: lead,
       direction: "INBOUND",
@@ -563,7 +564,7 @@ describe("a phone call", () => {
     ],
     ["a start in the future", { startedAt: "2099-01-01T00:00:00Z" }, "startedAt"],
     ["a bad number", { toNumber: "+1" }, "toNumber"],
-    ["a recording that is no address", { recordingUrl: "x" }, "recordingUrl"],
+    ["a recording that is not a URL", { recordingUrl: "x" }, "recordingUrl"],
   ])("refuses %s", async (_title, input, field) => {
     expect(await refused("createPhoneCall", { leadId: lead, direction: "INBOUND", ...input })).toMatchObject({
       code: "BAD_USER_INPUT",
@@ -571,7 +572,7 @@ describe("a phone call", () => {
     });
   });
 
-  test("of a tracker is of its project", async () => {
+  test("of a tracker belongs to its project", async () => {
     const elsewhere = await create("createTracker", {
       projectId: world.quiet.id,
       name: "Sign",
@@ -589,7 +590,7 @@ describe("a phone call", () => {
 describe("an agreement", () => {
   const members = "id status sentAt viewedAt signedAt executedAt declinedAt voidReason";
 
-  test("keeps when it was sent, viewed, signed and executed", async () => {
+  test("stores when it was sent, viewed, signed and executed", async () => {
     const { id } = await run("createAgreement", { buyerId: buyer, type: "PURCHASE", title: "Contract" });
     const steps = ["SENT", "VIEWED", "PARTIALLY_SIGNED", "SIGNED", "EXECUTED"];
     let last: Record<string, unknown> = {};
@@ -616,7 +617,7 @@ describe("an agreement", () => {
     ]);
   });
 
-  test("is voided with a reason, and deleted as a draft only", async () => {
+  test("is voided with a reason, and can only be deleted as a draft", async () => {
     const { id } = await run("createAgreement", {
       leadId: lead,
       type: "NDA",
@@ -635,7 +636,7 @@ describe("an agreement", () => {
     await run("deleteAgreement", { id: draft }, "id");
   });
 
-  test("that is not signed in time has expired, without any job", async () => {
+  test("expires if it is not signed in time, without any job", async () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const sent = await create("createAgreement", {
       leadId: lead,
@@ -716,7 +717,7 @@ describe("a note and a task of a buyer", () => {
 });
 
 describe("the lists of a purchase", () => {
-  test("show its own rows and those of its lead", async () => {
+  test("contain its own rows and those of its lead", async () => {
     const from = await createLead(owen, { projectId: world.project.id, name: "From Fred" });
     const purchase = await createBuyer(owen, world.project, { leadId: from.id });
     for (const [field, input] of children) {
@@ -743,7 +744,7 @@ describe("the lists of a purchase", () => {
     }
   });
 
-  test("of many purchases cost as many statements as those of few", async () => {
+  test("of many purchases take as many statements as those of few", async () => {
     const project = await createProject(owen, { organizationId: world.harbour.id, title: "Many" });
     const five = async () => {
       for (let i = 0; i < 5; i++) {
@@ -770,7 +771,7 @@ describe("the lists of a purchase", () => {
         ),
       );
     await five();
-    // The first query after a change of what the viewer may is sent again.
+    // The first query after a change of permissions is sent twice.
     await ask();
     const few = await ask();
     await five();

@@ -14,7 +14,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import {
-  look,
+  readById,
   mutation,
   type Operation,
   outcome,
@@ -60,7 +60,7 @@ interface Kind {
   update: Record<string, unknown>;
   /** Whether the buyer sees it. */
   shared: boolean;
-  /** Whether one that somebody else wrote is theirs to change, and to delete. */
+  /** Whether they can change, and delete, one that somebody else created. */
   others: { update: boolean; delete: boolean };
 }
 
@@ -132,7 +132,7 @@ const rows = lines.map(({ operation, expected }) => {
   return { operation, verb: verb!, deal: deal.join(", "), expected };
 });
 
-/** What the table says for a kind. */
+/** The outcome in the table for a kind. */
 function specified(kind: Kind, cell: string): string {
   if (cell === "shared") return kind.shared ? "yes" : "null";
   if (cell === "its buyer") return kind.shared ? "FORBID" : "NOT_FOUND";
@@ -143,7 +143,7 @@ function specified(kind: Kind, cell: string): string {
 
 let world: Portfolio;
 let people: Record<string, Person>;
-/** What a deal of the table is called by in an input. */
+/** The argument of an input for each deal of the table. */
 let deals: Record<string, Record<string, string>>;
 let bea: Person;
 
@@ -175,7 +175,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Calls an operation with its input. */
+/** Executes an operation with its input. */
 const call = (person: Person, field: string, input: Record<string, unknown>) =>
   person.ask(mutationOf(field, "{ __typename }"), { input });
 
@@ -183,7 +183,7 @@ describe.each(kinds)("$type", (kind) => {
   const { type, query, input, update } = kind;
   const owner = (deal: string) => (deal === "another organization's" ? world.olga : world.owen);
   const make = (deal: string) => {
-    // Who sees an agreement does so once it was sent; a draft is what can be deleted.
+    // Agreements become visible when they are sent; only drafts can be deleted.
     return createIn(owner(deal))(`create${type}`, { ...deals[deal], ...input() });
   };
   const draft = (deal: string) =>
@@ -196,18 +196,18 @@ describe.each(kinds)("$type", (kind) => {
   test.each(rows)("$operation", async ({ verb, deal, expected }) => {
     const shown = verb === "read" || verb === "update" ? await make(deal) : "";
     const tried: Record<string, Operation> = {
-      read: look(query, shown),
+      read: readById(query, shown),
       create: mutation(`create${type}`, () => ({ ...deals[deal], ...input() })),
       update: mutation(`update${type}`, { id: shown, ...update }),
       delete: mutation(`delete${type}`, async () => ({ id: await draft(deal) })),
     };
     const wanted = Object.fromEntries(names.map((name) => [name, specified(kind, expected[name]!)]));
-    // A draft is not the buyer's to see.
+    // Buyers do not see drafts.
     if (type === "Agreement" && verb === "delete" && deal === "the buyer's") wanted.buyer = "NOT_FOUND";
     expect(await outcomes(people, tried[verb]!, shortCodes)).toEqual(wanted);
   });
 
-  test("the lists of a purchase show the buyer what is theirs", async () => {
+  test("the lists of a purchase contain only shared records for the buyer", async () => {
     const list = { LeadNote: "notes" }[type] ?? `${query}s`;
     const ask = `query ($id: ID!) { buyer(id: $id) { list: ${list} { id } } }`;
     const id = deals["the buyer's"]!.buyerId!;
@@ -220,7 +220,7 @@ describe.each(kinds)("$type", (kind) => {
   });
 });
 
-test("what the team notes is not for the buyer", async () => {
+test("internal records of the team are invisible to the buyer", async () => {
   const create = createIn(world.owen);
   const deal = deals["the buyer's"]!;
   const appointment = await create("createAppointment", {
@@ -244,7 +244,7 @@ test("what the team notes is not for the buyer", async () => {
   });
 });
 
-test("a buyer sees who receives them: name and phone, not the email address", async () => {
+test("a buyer sees the name and phone number of the host, but not the email address", async () => {
   const id = await createIn(world.owen)("createAppointment", {
     ...deals["the buyer's"],
     type: "CLOSING",
@@ -311,7 +311,7 @@ test("the list of appointments has the portfolio's, and a buyer's own", async ()
   for (const amount of Object.values(held[0])) expect(amount).toBeGreaterThan(0);
 });
 
-describe("money", () => {
+describe("deposits", () => {
   const pay = async (deal: string, input: Record<string, unknown>) => {
     const attempt = mutation("updateDeposit", async () => {
       const id = await createIn(world.owen)("createDeposit", { ...deals[deal], title: "Pay", amount: 100 });
@@ -327,7 +327,7 @@ describe("money", () => {
     ["paid in part", { amountPaid: 50 }],
     ["paid", { status: "PAID" }],
     ["waived", { status: "WAIVED" }],
-  ])("is %s by who may write about money", async (_title, input) => {
+  ])("can be %s with the permission for money", async (_title, input) => {
     const nobody = {
       builder: "NOT_FOUND",
       "other buyer": "NOT_FOUND",
@@ -354,7 +354,7 @@ describe("money", () => {
 describe("an access token", () => {
   const token = (scopes: string[]) => programOf(world, world.owen, { scopes });
 
-  test("sees what hangs on leads with lead.read, on buyers with buyer.read", async () => {
+  test("sees records of leads with lead.read, and of buyers with buyer.read", async () => {
     const create = createIn(world.owen);
     const ids = {
       lead: await create("createContact", { ...deals["unassigned"], name: "L" }),

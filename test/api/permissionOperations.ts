@@ -1,9 +1,9 @@
 /** The operations of the permission matrix, each executed as a given person on records of the portfolio. */
-import { ask, look, mutation, type Operation } from "../harness/matrix.ts";
+import { ask, readById, mutation, type Operation } from "../harness/matrix.ts";
 import type { Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 
-/** Ids that the operations work on beside those of the portfolio. */
+/** Ids for the operations, in addition to those of the portfolio. */
 export interface Records {
   source: string;
   reason: string;
@@ -27,45 +27,45 @@ const name = () => `Somebody ${++serial}`;
 
 export function operations(world: Portfolio, records: Records): Record<string, Operation> {
   const { harbour, summit, project, quiet, park, peak, leads } = world;
-  /** A record of Harbour Homes that somebody is about to try and delete. */
+  /** Creates a record of Harbour Homes to be deleted. */
   const fresh = createIn(world.owen);
   const lead = (input: Record<string, unknown>) => mutation("createLead", () => ({ name: name(), ...input }));
   const note = (leadId: string) => mutation("createLeadNote", { leadId, text: "Called." });
   const update = (id: string) => mutation("updateLead", () => ({ id, company: name() }));
   return {
     // organizations
-    organization: look("organization", summit.id),
-    "organization, by slug": look("organization", harbour.slug),
-    "organization.members": look("organization", harbour.id, "members { id }"),
-    "organization.invites": look("organization", harbour.id, "invites { id }"),
-    "organization.events": look("organization", harbour.id, "events(first: 1) { id }"),
-    organizationUserConnection: look("organizationUserConnection", records.membershipOfMax),
+    organization: readById("organization", summit.id),
+    "organization, by slug": readById("organization", harbour.slug),
+    "organization.members": readById("organization", harbour.id, "members { id }"),
+    "organization.invites": readById("organization", harbour.id, "invites { id }"),
+    "organization.events": readById("organization", harbour.id, "events(first: 1) { id }"),
+    organizationUserConnection: readById("organizationUserConnection", records.membershipOfMax),
     createOrganization: mutation("createOrganization", () => ({ name: name() })),
     updateOrganization: mutation("updateOrganization", () => ({ id: harbour.id, description: name() })),
     // projects
-    project: look("project", project.id),
-    "project, by slug": look("project", project.slug),
-    "project, a public one": look("project", park.id),
-    "project, foreign": look("project", peak.id),
-    publicProject: look("publicProject", park.id),
+    project: readById("project", project.id),
+    "project, by slug": readById("project", project.slug),
+    "project, a public one": readById("project", park.id),
+    "project, foreign": readById("project", peak.id),
+    publicProject: readById("publicProject", park.id),
     projects: listOf("projects"),
     publicProjects: listOf("publicProjects"),
     projectsConnection: connection("projectsConnection", "ORGANIZATION_ID"),
-    "project.organizations": look("project", project.id, "organizations { role }"),
-    "project.leads": look("project", project.id, "leads { id }"),
-    "project.leadSources": look("project", project.id, "leadSources { id }"),
-    "project.falloutReasons": look("project", project.id, "falloutReasons { id }"),
-    "project.events": look("project", project.id, "events(first: 1) { id }"),
+    "project.organizations": readById("project", project.id, "organizations { role }"),
+    "project.leads": readById("project", project.id, "leads { id }"),
+    "project.leadSources": readById("project", project.id, "leadSources { id }"),
+    "project.falloutReasons": readById("project", project.id, "falloutReasons { id }"),
+    "project.events": readById("project", project.id, "events(first: 1) { id }"),
     createProject: mutation("createProject", () => ({ organizationId: harbour.id, title: name() })),
     updateProject: mutation("updateProject", () => ({ id: project.id, design: name() })),
     deleteProject: mutation("deleteProject", async () => ({
       id: await fresh("createProject", { organizationId: harbour.id, title: name() }),
     })),
     // leads
-    "lead, unassigned": look("lead", leads.open.id),
-    "lead of the seller": look("lead", leads.sams.id),
-    "lead of the member, private": look("lead", leads.maxs.id),
-    "lead of another member, private": look("lead", leads.mias.id),
+    "lead, unassigned": readById("lead", leads.open.id),
+    "lead of the seller": readById("lead", leads.sams.id),
+    "lead of the member, private": readById("lead", leads.maxs.id),
+    "lead of another member, private": readById("lead", leads.mias.id),
     leads: listOf("leads"),
     "leads, query": listOf("leads", '(filter: { query: "example.com" })'),
     leadsConnection: connection("leadsConnection", "PROJECT_ID"),
@@ -87,8 +87,8 @@ export function operations(world: Portfolio, records: Records): Record<string, O
       return { id: rows[0].id };
     }),
     // notes
-    "lead.notes": look("lead", leads.sams.id, "notes { id }"),
-    leadNote: look("leadNote", records.noteOfSam),
+    "lead.notes": readById("lead", leads.sams.id, "notes { id }"),
+    leadNote: readById("leadNote", records.noteOfSam),
     "createLeadNote, unassigned": note(leads.open.id),
     "createLeadNote of the seller": note(leads.sams.id),
     "createLeadNote of another member, private": note(leads.mias.id),
@@ -108,23 +108,23 @@ export function operations(world: Portfolio, records: Records): Record<string, O
       id: await fresh("createLeadNote", { leadId: leads.sams.id, text: "Gone soon." }),
     })),
     // lead sources, fallout reasons, agents
-    leadSource: look("leadSource", records.source),
+    leadSource: readById("leadSource", records.source),
     createLeadSource: mutation("createLeadSource", () => ({ projectId: project.id, name: name() })),
     updateLeadSource: mutation("updateLeadSource", () => ({ id: records.source, name: name() })),
     deleteLeadSource: mutation("deleteLeadSource", async () => ({
       id: await fresh("createLeadSource", { projectId: project.id, name: name() }),
     })),
-    falloutReason: look("falloutReason", records.reason),
+    falloutReason: readById("falloutReason", records.reason),
     createFalloutReason: mutation("createFalloutReason", () => ({ projectId: project.id, name: name() })),
     updateFalloutReason: mutation("updateFalloutReason", () => ({ id: records.reason, name: name() })),
     deleteFalloutReason: mutation("deleteFalloutReason", async () => ({
       id: await fresh("createFalloutReason", { projectId: project.id, name: name() }),
     })),
-    agent: look("agent", records.agent),
-    "lead.agent": look("lead", leads.sams.id, "agent { id }"),
+    agent: readById("agent", records.agent),
+    "lead.agent": readById("lead", leads.sams.id, "agent { id }"),
     // events
-    "event of an unassigned lead": look("event", records.eventOfOpen),
-    "lead.events": look("lead", leads.sams.id, "events(first: 1) { id }"),
+    "event of an unassigned lead": readById("event", records.eventOfOpen),
+    "lead.events": readById("lead", leads.sams.id, "events(first: 1) { id }"),
     "events, of leads": listOf("events", `(filter: { subjectId: "${leads.mias.id}" }, first: 1)`),
     "eventsConnection, of a lead": ask(
       `query ($id: ID) { eventsConnection(filter: { subjectId: $id, names: ["lead.created"] }) { totalCount nodes { id } } }`,

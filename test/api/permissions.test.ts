@@ -131,8 +131,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-describe("who may do what", () => {
-  // Reads come first in the table's counts: nothing that the mutations make may change them.
+describe("permissions", () => {
+  // Reads come first, so that mutations do not change their counts.
   const reads = table.filter((row) => !/^(create|update|delete)/.test(row.operation));
   const writes = table.filter((row) => !reads.includes(row));
   test.each([...reads, ...writes])("$operation", async ({ operation, expected }) => {
@@ -143,7 +143,7 @@ describe("who may do what", () => {
     expect(Object.keys(tried).sort()).toEqual(table.map((row) => row.operation).sort());
     const { __schema: schema } = await world.owen.get(servedFields);
     expect(await uncoveredOperations(schema, world.owner)).toEqual([]);
-    // Not written in one word, which would be a test that names it.
+    // Written in two parts, because a test that contains the name would count as its test.
     const name = ["knock", "AtTheDoor"].join("");
     const { type } = schema.mutationType.fields[0];
     schema.mutationType.fields.push({ name, type });
@@ -153,7 +153,7 @@ describe("who may do what", () => {
 
 const ask = (person: Person, query: string, variables = {}) => person.get(query, variables);
 
-describe("nothing of another organization shows", () => {
+describe("no record of another organization is visible", () => {
   const secrets = () => [
     world.leads.mias.id,
     world.leads.maxs.id,
@@ -170,7 +170,7 @@ describe("nothing of another organization shows", () => {
     ["unassigned", () => `{ unassigned: true }`],
     ["status", () => `{ status: [NEW] }`],
     ["includeDeleted", () => `{ includeDeleted: true }`],
-  ])("the filter %s of leads finds the outsider's own at most", async (_member, filter) => {
+  ])("the filter %s of leads finds only the non-member's own", async (_member, filter) => {
     const text = `filter: ${filter()}`;
     const data = await ask(
       world.olga,
@@ -195,7 +195,7 @@ describe("nothing of another organization shows", () => {
     ["subjectType", () => `subjectType: "lead"`],
     ["names", () => `names: ["*"]`],
     ["afterSequence", () => `afterSequence: "0"`],
-  ])("the filter %s of events finds the outsider's own at most", async (_member, filter) => {
+  ])("the filter %s of events finds only the non-member's own", async (_member, filter) => {
     const data = await ask(
       world.olga,
       `{ viewer { organizations { organizationId } }
@@ -210,7 +210,7 @@ describe("nothing of another organization shows", () => {
     for (const secret of secrets()) expect(JSON.stringify(data)).not.toContain(secret);
   });
 
-  test("a public project shows nothing but its public parts", async () => {
+  test("of a public project, only the public parts are visible", async () => {
     for (const person of [world.olga, world.anonymous, world.sam]) {
       const { project } = await ask(
         person,
@@ -250,7 +250,7 @@ describe("nothing of another organization shows", () => {
     expect(project).toEqual({ metadata: { margin: 12 }, organization: { email: "office@harbour.example" } });
   });
 
-  test("which mails a colleague gets is read by admins and themselves", async () => {
+  test("notification settings of a member are visible to admins and the member", async () => {
     const notifications = `notifications { newLead }`;
     await world.mia.get(
       `mutation ($id: ID!) { updateOrganizationNotifications(input: { organizationId: $id, notifications: { newLead: false } }) { id } }`,
@@ -274,14 +274,14 @@ describe("nothing of another organization shows", () => {
     expect((await ask(world.max, query, { id: world.owen.id })).user.email).toBe(world.owen.email);
     for (const person of [world.olga, world.anonymous])
       expect((await person.sees(query, { id: world.owen.id })).user).toBeNull();
-    // Who wrote on their lead.
+    // A person who wrote on their lead.
     expect((await world.sam.sees(query, { id: world.owen.id })).user).toEqual({
       firstName: "Owen",
       email: null,
       username: null,
     });
     expect((await world.sam.sees(query, { id: world.mia.id })).user).toBeNull();
-    // The affiliated seller's lead is the owner's to see; of the seller, the name.
+    // The owner sees the lead of the affiliated seller, and the seller's name.
     const { lead } = await ask(
       world.owen,
       `{ lead(id: "${world.leads.sams.id}") { assigneeId assignee { fullName email username } } }`,
@@ -352,7 +352,7 @@ describe("nothing of another organization shows", () => {
     }
   });
 
-  test("a lead that is there already is named to those who see it only", async () => {
+  test("a duplicate lead is only reported with its id to those who see it", async () => {
     const create = `mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }`;
     const again = { projectId: world.quiet.id, name: "Again", email: "MIAS@example.com" };
     expect(await world.owen.refused(create, { input: again })).toMatchObject({
@@ -368,12 +368,12 @@ describe("nothing of another organization shows", () => {
     }
     const { lead } = await ask(world.owen, `{ lead(id: "${world.leads.mias.id}") { phone } }`);
     expect(lead.phone).toBeNull();
-    // Without a part in the project not even the conflict shows.
+    // Without a role in the project, not even the conflict is reported.
     const refusal = await world.olga.refused(create, { input: { ...again, projectId: world.park.id } });
     expect(refusal.code).toBe("FORBIDDEN");
   });
 
-  test("an affiliated seller names an agent, but does not change what the owner knows", async () => {
+  test("an affiliated seller can reference an agent by email address, but not change the existing one", async () => {
     const agents = async () =>
       (
         await world.owner.query(
@@ -390,7 +390,7 @@ describe("nothing of another organization shows", () => {
     expect(await agents()).toEqual(before);
   });
 
-  test("who may write own leads only keeps them", async () => {
+  test("members who only write their own leads cannot reassign them", async () => {
     const update = `mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { id } }`;
     const refusal = await world.max.refused(update, {
       input: { id: world.leads.maxs.id, assigneeId: world.mia.id },
@@ -424,7 +424,7 @@ describe("access tokens", () => {
   const create = `mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }`;
   const lead = () => ({ input: { projectId: world.project.id, name: "By a program" } });
 
-  test("a read-only token reads and writes nothing", async () => {
+  test("a read-only token cannot read secrets or write", async () => {
     const program = await token(world.owen, { readOnly: true });
     expect((await ask(program, "{ leads { id } }")).leads.length).toBeGreaterThan(3);
     for (const [query, variables] of [
@@ -436,7 +436,7 @@ describe("access tokens", () => {
       expect((await program.refused(query, variables)).code).toBe("FORBIDDEN");
   });
 
-  test("a token has the permissions of its scopes only", async () => {
+  test("a token only has the permissions of its scopes", async () => {
     const reader = await token(world.owen, { scopes: ["lead.read"] });
     const data = await ask(
       reader,
@@ -459,7 +459,7 @@ describe("access tokens", () => {
     expect(
       (await reader.refused(`mutation { deleteLead(input: { id: "${world.leads.open.id}" }) { id } }`)).code,
     ).toBe("FORBIDDEN");
-    expect((await reader.refused(create, lead())).code).toBe("NOT_FOUND"); // it does not see the project
+    expect((await reader.refused(create, lead())).code).toBe("NOT_FOUND"); // the project is invisible to it
     const manager = await token(world.owen, { scopes: ["project.*"] });
     expect(
       (await ask(manager, "{ leads { id } projects { id leads { id } leadSources { id } } }")).leads,
@@ -480,7 +480,7 @@ describe("access tokens", () => {
     ).toBe("FORBIDDEN");
   });
 
-  test("a token of one organization does not reach the viewer's others", async () => {
+  test("a token for one organization has no access to the viewer's other ones", async () => {
     await world.owner.query(
       "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'OWNER')",
       [world.summit.id, world.ada.id],

@@ -56,7 +56,7 @@ const unit = (input: Record<string, unknown> = {}) =>
     price: "400000.10",
     ...input,
   });
-/** While somebody has to choose an option of the element. */
+/** Runs `during` while an option of the element is required. */
 async function requiring(element: string, during: () => Promise<void>): Promise<void> {
   const set = (required: boolean) =>
     world.owen.get(
@@ -101,7 +101,7 @@ const refuseNew = (input: Record<string, unknown>, by: Person = world.owen) =>
     `mutation ($input: CreatePersonalizationInput!) { createPersonalization(input: $input) { id } }`,
     { input },
   );
-const look = async (id: string, by: Person = world.owen) =>
+const read = async (id: string, by: Person = world.owen) =>
   (
     await by.sees(
       `query ($id: ID!) { personalization(id: $id) { ${sums} currency version
@@ -114,7 +114,7 @@ const credit = (personalizationId: string, amount: string, input = {}, by?: Pers
 const discount = (personalizationId: string, percent: string, input = {}, by?: Person) =>
   create("createPersonalizationDiscount", { personalizationId, title: "Sale", percent, ...input }, by);
 
-describe("what it comes to", () => {
+describe("total price", () => {
   test("to the cent: options, then discounts rounded half up and capped, then credits, never below zero", async () => {
     const unitId = await unit();
     const id = await begin({
@@ -126,25 +126,25 @@ describe("what it comes to", () => {
       ],
     });
     // 3333.33 + 499.975 → 499.98 + 0.035 → 0.04
-    expect(await look(id)).toMatchObject({ currency: "CAD", selectionsTotal: "3833.35", total: "3833.35" });
+    expect(await read(id)).toMatchObject({ currency: "CAD", selectionsTotal: "3833.35", total: "3833.35" });
     await discount(id, "12.5"); // 479.16875 → 479.17
     await discount(id, "10", { appliesTo: "CATEGORY", categoryId: kitchen, maxAmount: "100" });
     await discount(id, "0.1", { appliesTo: "PURCHASE_PRICE" }); // 400.0001 → 400.00
-    expect(await look(id)).toMatchObject({ discountsTotal: "979.17", total: "2854.18" });
+    expect(await read(id)).toMatchObject({ discountsTotal: "979.17", total: "2854.18" });
     await credit(id, "2854.17");
-    expect(await look(id)).toMatchObject({ creditsTotal: "2854.17", total: "0.01" });
+    expect(await read(id)).toMatchObject({ creditsTotal: "2854.17", total: "0.01" });
     await credit(id, "5000");
-    expect(await look(id)).toMatchObject({ creditsTotal: "7854.17", total: "0.00" });
+    expect(await read(id)).toMatchObject({ creditsTotal: "7854.17", total: "0.00" });
   });
 
-  test("a discount is of the price of the purchase, where there is one", async () => {
+  test("a discount can refer to the price of the purchase, if there is one", async () => {
     const unitId = await unit();
     const id = await begin({ unitId, buyerId: await purchase(unitId), selections: selections("Mosaic") });
     await discount(id, "0.1", { appliesTo: "PURCHASE_PRICE" }); // 390.00005 → 390.00
-    expect(await look(id)).toMatchObject({ discountsTotal: "390.00", total: "610.01" });
+    expect(await read(id)).toMatchObject({ discountsTotal: "390.00", total: "610.01" });
   });
 
-  test("prices are those of today until it is approved", async () => {
+  test("current prices apply until it is approved", async () => {
     const optionId = await create("createSpecOption", {
       elementId: elements.Tiles,
       title: "Slate",
@@ -158,39 +158,39 @@ describe("what it comes to", () => {
         { id: optionId, price: value },
       );
     await price("200");
-    expect(await look(id)).toMatchObject({ selectionsTotal: "400.00", total: "200.00" });
+    expect(await read(id)).toMatchObject({ selectionsTotal: "400.00", total: "200.00" });
     await change({ id, status: "SUBMITTED" });
     await change({ id, status: "APPROVED" });
     await price("900");
-    expect(await look(id)).toMatchObject({
+    expect(await read(id)).toMatchObject({
       selectionsTotal: "400.00",
       discountsTotal: "200.00",
       selections: [{ unitPrice: "200.00", total: "400.00", locked: false }],
     });
-    await discount(id, "10"); // agreed at once, of the agreed price
-    expect(await look(id)).toMatchObject({ discountsTotal: "240.00", total: "160.00" });
+    await discount(id, "10"); // approved at once, so of the approved price
+    expect(await read(id)).toMatchObject({ discountsTotal: "240.00", total: "160.00" });
     await change({ id, status: "SIGNED" });
     for (const refused of [credit(id, "1"), discount(id, "1")])
       await expect(refused).rejects.toThrow(/CONFLICT/);
-    expect((await look(id)).selections[0].locked).toBe(true);
+    expect((await read(id)).selections[0].locked).toBe(true);
   });
 });
 
 describe("choosing", () => {
-  test("the list replaces what was there; an element of one option takes one", async () => {
+  test("the list replaces the previous options; an element with a single choice accepts one", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Quartz", "Mosaic") });
     await change({ id, selections: [...selections("Marble"), { optionId: options.Pendant, quantity: "3" }] });
     expect(
-      (await look(id)).selections.map((s: any) => [s.element.title, s.option.title, s.quantity]),
+      (await read(id)).selections.map((s: any) => [s.element.title, s.option.title, s.quantity]),
     ).toEqual([
       ["Counter", "Marble", "1.00"],
       ["Lights", "Pendant", "3.00"],
     ]);
     await change({ id, selections: [] });
-    expect((await look(id)).selections).toEqual([]);
+    expect((await read(id)).selections).toEqual([]);
   });
 
-  test("what cannot be chosen is refused, and nothing changes", async () => {
+  test("unavailable options are refused, and nothing changes", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Quartz") });
     const foreign = await create("createSpecCategory", { projectId: world.project.id, title: "K" });
     const foreignElement = await create("createSpecElement", { categoryId: foreign, title: "E" });
@@ -216,7 +216,7 @@ describe("choosing", () => {
       for (const [given, code] of cases)
         expect([given, (await refuse({ id, selections: given })).code]).toEqual([given, code]);
     });
-    expect((await look(id)).selections).toHaveLength(1);
+    expect((await read(id)).selections).toHaveLength(1);
   });
 
   test("options whose construction has begun cannot be changed", async () => {
@@ -226,8 +226,8 @@ describe("choosing", () => {
       `mutation ($id: ID!) { updateUnit(input: { id: $id, constructionStatus: INTERIOR_FINISHES }) { id } }`,
       { id: unitId },
     );
-    expect((await look(id)).selections.map((s: any) => s.locked)).toEqual([true, false]);
-    expect((await look(id)).warnings).toEqual([
+    expect((await read(id)).selections.map((s: any) => s.locked)).toEqual([true, false]);
+    expect((await read(id)).warnings).toEqual([
       expect.stringContaining(
         '"Counter" can no longer be changed: construction has reached INTERIOR_FINISHES.',
       ),
@@ -237,21 +237,21 @@ describe("choosing", () => {
       field: "selections",
     });
     expect(await refuse({ id, selections: [] })).toMatchObject({ code: "CONFLICT" });
-    // The rest of the list still changes.
+    // The rest of the list can still be changed.
     expect(await change({ id, selections: selections("Quartz", "Strip") })).toMatchObject({
       selectionsTotal: "3333.68",
     });
     expect(await refuseNew({ unitId, selections: selections("Marble") })).toMatchObject({ code: "CONFLICT" });
   });
 
-  test("warnings say what is missing and what does not go together", async () => {
+  test("warnings report missing and incompatible options", async () => {
     const id = await begin({
       unitId: await unit(),
       dueOn: "2020-01-31",
       selections: selections("Mosaic", "Strip"),
     });
     await requiring("Counter", async () =>
-      expect((await look(id)).warnings).toEqual(
+      expect((await read(id)).warnings).toEqual(
         [
           '"Mosaic" and "Strip" do not go together.',
           'Nothing is chosen for "Counter", which is required.',
@@ -261,9 +261,9 @@ describe("choosing", () => {
     );
   });
 
-  test("an expected version guards the options too", async () => {
+  test("an expected version also applies to the options", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Quartz") });
-    const { version } = await look(id);
+    const { version } = await read(id);
     const answers = await Promise.all(
       ["Marble", "Mosaic"].map((name) =>
         world.owen.ask(
@@ -276,7 +276,7 @@ describe("choosing", () => {
       "VERSION_MISMATCH",
       undefined,
     ]);
-    expect((await look(id)).selections).toHaveLength(1);
+    expect((await read(id)).selections).toHaveLength(1);
   });
 });
 
@@ -301,7 +301,7 @@ describe("steps", () => {
     SUPERSEDED: [],
     CANCELLED: [],
   };
-  /** One in this state, whatever led there. */
+  /** A personalization in the given state. */
   async function inState(from: string): Promise<string> {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
     await world.owner.query(
@@ -311,7 +311,7 @@ describe("steps", () => {
     return id;
   }
 
-  test.each(states)("from %s the listed ones pass, one event each", async (from) => {
+  test.each(states)("from %s the listed transitions succeed, with one event each", async (from) => {
     for (const to of steps[from]!) {
       const id = await inState(from);
       expect((await change({ id, status: to })).status).toBe(to);
@@ -323,7 +323,7 @@ describe("steps", () => {
     }
   });
 
-  test.each(states)("from %s no other passes", async (from) => {
+  test.each(states)("from %s all other transitions are refused", async (from) => {
     const id = await inState(from);
     for (const to of states.filter((state) => state !== from && !steps[from]!.includes(state)))
       expect(await refuse({ id, status: to })).toMatchObject({
@@ -334,7 +334,7 @@ describe("steps", () => {
       });
   });
 
-  test("an empty choice cannot be submitted, and a submitted one cannot be changed", async () => {
+  test("an empty personalization cannot be submitted, and a submitted one cannot be changed", async () => {
     const id = await begin({ unitId: await unit() });
     expect(await refuse({ id, status: "SUBMITTED" })).toMatchObject({
       code: "BAD_USER_INPUT",
@@ -362,19 +362,19 @@ describe("steps", () => {
         field: "selections",
         elementIds: [elements.Counter],
       });
-      expect(await look(id)).toMatchObject({ status: "DRAFT" });
+      expect(await read(id)).toMatchObject({ status: "DRAFT" });
       await change({ id, selections: selections("Mosaic", "Quartz") });
       await change({ id, status: "SUBMITTED" });
       await change({ id, status: "APPROVED" });
       const later = await begin({ unitId, selections: selections("Pendant") });
-      expect((await look(later)).warnings).toEqual([]);
+      expect((await read(later)).warnings).toEqual([]);
       await change({ id: later, status: "SUBMITTED" });
       const built = await unit({ constructionStatus: "INTERIOR_FINISHES" });
       const tooLate = await begin({ unitId: built, selections: selections("Mosaic") });
       await change({ id: tooLate, status: "SUBMITTED" });
     }));
 
-  test("an element is sold once: a later choice replaces one that is not signed, and yields to one that is", async () => {
+  test("an element is sold once: a later personalization replaces one that is not signed, and is refused after one that is", async () => {
     const unitId = await unit();
     const approve = async (...names: string[]) => {
       const id = await begin({ unitId, selections: selections(...names) });
@@ -387,7 +387,7 @@ describe("steps", () => {
     await change({ id: lights, status: "APPROVED" });
     const second = await approve("Marble");
     await change({ id: second, status: "APPROVED" });
-    expect([(await look(first)).status, (await look(lights)).status]).toEqual(["SUPERSEDED", "APPROVED"]);
+    expect([(await read(first)).status, (await read(lights)).status]).toEqual(["SUPERSEDED", "APPROVED"]);
     await change({ id: second, status: "SIGNED" });
     const third = await approve("Quartz");
     expect(await refuse({ id: third, status: "APPROVED" })).toMatchObject({
@@ -396,7 +396,7 @@ describe("steps", () => {
     });
   });
 
-  test("what was agreed is not deleted", async () => {
+  test("an approved personalization cannot be deleted", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
     await change({ id, status: "SUBMITTED" });
     await change({ id, status: "APPROVED" });
@@ -404,7 +404,7 @@ describe("steps", () => {
     expect((await world.owen.refused(remove, { id })).code).toBe("CONFLICT");
     const draft = await begin({ unitId: await unit() });
     expect((await world.owen.get(remove, { id: draft })).deletePersonalization.deleted).toBe(true);
-    expect(await look(draft)).toBeNull();
+    expect(await read(draft)).toBeNull();
   });
 });
 
@@ -427,7 +427,7 @@ describe("credits and discounts", () => {
     expect(refused.code).toBe(code);
   });
 
-  test("a promotion is used while it runs, as often as it may be, and given back", async () => {
+  test("a promotion is used while it runs, up to its limit, and its use is returned", async () => {
     const promotionId = await create("createPromotion", {
       projectId: world.park.id,
       title: "Spring",
@@ -450,15 +450,15 @@ describe("credits and discounts", () => {
         id: used,
       },
     );
-    expect([await count(), (await look(id)).total]).toEqual([0, "1000.01"]);
+    expect([await count(), (await read(id)).total]).toEqual([0, "1000.01"]);
     await credit(other, "500", { promotionId });
   });
 });
 
-describe("who may", () => {
+describe("permissions", () => {
   const write = `mutation ($input: CreatePersonalizationInput!) { createPersonalization(input: $input) { id } }`;
 
-  test("the sales team for its deals only", async () => {
+  test("the sales team has access to its deals only", async () => {
     const unitId = await unit();
     const lead = await createLead(world.owen, {
       projectId: world.park.id,
@@ -477,12 +477,12 @@ describe("who may", () => {
       expect((await person.refused(write, { input: { unitId } })).code).toMatch(/FORBIDDEN|UNAUTHENTICATED/);
     const id = await begin({ unitId, leadId: lead.id, selections: selections("Mosaic") });
     for (const person of [world.olga, bo, world.anonymous, world.sam, world.bob]) {
-      expect(await look(id, person)).toBeNull();
+      expect(await read(id, person)).toBeNull();
       expect((await refuse({ id, notes: "x" }, person)).code).toMatch(/NOT_FOUND|UNAUTHENTICATED/);
     }
   });
 
-  test("a buyer chooses for the own purchase and hands it in; the rest is the team's", async () => {
+  test("a buyer selects options of the own purchase and submits them; the team does the rest", async () => {
     const [mine, theirs] = [await unit(), await unit()];
     const buyerId = await purchase(mine, bo);
     const otherBuyer = await purchase(theirs, world.olga);
@@ -496,13 +496,13 @@ describe("who may", () => {
     expect(await refuse({ id, notes: "again and again" }, bo)).toMatchObject({ code: "RATE_LIMITED" });
     await change({ id, notes: "by the team" });
     await world.owner.query("delete from app_private.limit_changes where name = 'buyer.change'");
-    // By when they have to choose, the sales team says.
+    // Only the sales team sets the deadline.
     const byTheTeam = { code: "FORBIDDEN", permission: "sale.write", field: "dueOn" };
     await change({ id, dueOn: "2031-01-31" });
     expect(await refuse({ id, dueOn: "2032-01-31" }, bo)).toMatchObject(byTheTeam);
     expect(await refuse({ id, dueOn: null }, bo)).toMatchObject(byTheTeam);
     expect(await refuseNew({ unitId: mine, buyerId, dueOn: "2032-01-31" }, bo)).toMatchObject(byTheTeam);
-    await change({ id, dueOn: "2031-01-31" }, bo); // which is what it is
+    await change({ id, dueOn: "2031-01-31" }, bo); // the present value
     await change({ id, status: "SUBMITTED" }, bo);
     for (const status of ["APPROVED", "CHANGES_REQUESTED"])
       expect(await refuse({ id, status }, bo)).toMatchObject({ code: "FORBIDDEN", permission: "sale.write" });
@@ -510,16 +510,16 @@ describe("who may", () => {
     expect(await refuse({ id, status: "SIGNED" }, bo)).toMatchObject({ code: "FORBIDDEN" });
     expect((await refuseNew({ unitId: theirs, buyerId: otherBuyer }, bo)).code).toBe("NOT_FOUND");
     const other = await begin({ unitId: theirs, buyerId: otherBuyer, selections: selections("Mosaic") });
-    expect(await look(other, bo)).toBeNull();
-    expect((await look(other, world.olga)).total).toBe("1000.01");
+    expect(await read(other, bo)).toBeNull();
+    expect((await read(other, world.olga)).total).toBe("1000.01");
   });
 
-  test("a token that only reads chooses nothing, in the table itself either", async () => {
+  test("a read-only token cannot select options, not even in SQL", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
     const reader = await programOf(world, world.owen, {
       scopes: ["sale.read", "inventory.read", "project.read"],
     });
-    expect(await look(id, reader)).toMatchObject({ total: "1000.01" });
+    expect(await read(id, reader)).toMatchObject({ total: "1000.01" });
     expect(await refuse({ id, selections: [] }, reader)).toMatchObject({ code: "FORBIDDEN" });
     const client = await world.owner.connect();
     try {

@@ -17,13 +17,13 @@ afterAll(() => api.stop());
 
 const VIEWER = "{ viewer { id } }";
 const CREATE = "mutation ($title: String!) { createOrganization(input: { name: $title }) { id } }";
-/** How far the log is written now. */
+/** The present end of the WAL. */
 const reached = async (): Promise<bigint> =>
   parseLsn((await api.owner.query("select pg_current_wal_insert_lsn()::text as lsn")).rows[0].lsn);
 const lsnOf = ({ extensions }: Answer): bigint => parseLsn(positions.read(extensions.position, "position"));
 const asking = (position: string) => ({ headers: { "Plat-Position": position } });
 
-test("an answer reaches what was committed before it was asked for, planned or compiled, in as many statements", async () => {
+test("a response includes what was committed before the request, planned or compiled, in as many statements", async () => {
   const counts = new Set<number>();
   for (let n = 0; n < 6; n += 1) {
     await api.owner.query("select pg_logical_emit_message(false, 'test', 'something')");
@@ -38,7 +38,7 @@ test("an answer reaches what was committed before it was asked for, planned or c
   expect([...counts]).toEqual([1]);
 });
 
-test("a mutation's position is behind its commit", async () => {
+test("the position of a mutation is after its commit", async () => {
   await api.owner.query(`
     create table app_private.lsn_at_commit (lsn pg_lsn);
     create function app_private.tg_organizations__lsn() returns trigger language plpgsql security definer as $$
@@ -59,14 +59,14 @@ test("a mutation's position is behind its commit", async () => {
   expect(lsn).toBeGreaterThan(parseLsn(rows[0].lsn));
 });
 
-test("what was refused ahead of its statements, or reads nothing of the database, has no position", async () => {
+test("a request that is refused before its statements, or reads nothing from the database, has no position", async () => {
   for (const text of ["{ nothing }", "{ __typename }"]) {
     const { headers, extensions } = await ann.ask(text);
     expect([headers["plat-position"], extensions?.position]).toEqual([undefined, undefined]);
   }
 });
 
-test("a request asks for data not before a position, by header or by its extensions", async () => {
+test("a request can require data up to a position, by header or by its extensions", async () => {
   const { extensions } = await ann.ask(CREATE, { title: "Not before" });
   const { position } = extensions;
   const body = JSON.stringify({ query: VIEWER, extensions: { position } });
@@ -79,7 +79,7 @@ test("a request asks for data not before a position, by header or by its extensi
   expect(count).toBe(1);
 });
 
-test("a position that is none, of another database, or not reached is refused, and nothing is done", async () => {
+test("an invalid position, one of another database or one not reached is refused, and nothing is executed", async () => {
   const ahead = positions.write((await reached()) + 1_000_000_000n);
   const elsewhere = new Positions("1").write(1n);
   for (const position of ["", "x", "AAAA", elsewhere, `${ahead}A`, "a".repeat(1000)]) {

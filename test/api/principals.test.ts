@@ -14,8 +14,8 @@ import { createOutbox, runJobs } from "../tasks/worker.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createWorkflow, reaches, runWorkflows, start } from "../workflows/world.ts";
 
-// What is made once and acts later does what its principal may, at that moment, and ends with them. The attacker's side
-// of it: access tokens restricted to scopes, revoked ones, people who left.
+// Objects that are created once and act later have the present rights of their principal, and end with it.
+// The attacker's means: restricted access tokens, revoked ones, and former members.
 
 const compute = testCompute();
 let world: World;
@@ -100,7 +100,7 @@ const workflowInput = (rest = {}) => ({
 const create = mutationOf("createWorkflow", "{ id }");
 const enable = "mutation ($id: ID!) { enableWorkflow(input: { id: $id }) { id status } }";
 
-test("a token makes a webhook only for events that it may read", async () => {
+test("a token can create a webhook only for events that it may read", async () => {
   const bare = await program(["org.admin"]);
   for (const [events, permission] of [
     [["*"], "buyer.pii"],
@@ -138,11 +138,11 @@ test("a token cannot redirect or extend the webhook of another principal", async
   });
 });
 
-test("what is sent is what the principal may read at that moment, also of what waits and of what is replayed", async () => {
+test("deliveries contain what the principal may read at the time of sending, also waiting and replayed ones", async () => {
   const reader = await program(["org.admin", "lead.read"]);
   const id = await hooked(reader, ["lead.*"]);
   expect(await webhook(id)).toMatchObject({ principalToken: { name: "Robot", status: "ACTIVE" } });
-  // As if a later version let tokens be narrowed: the rights of the moment count, not those of the making.
+  // As if tokens could be restricted later: the present rights apply, not those at creation.
   await lead("Nina");
   await until(receiver.next, (message) => message.event.type === "lead.created");
   const owners = "update app_public.webhooks set events = '{*}', status = 'ENABLED' where id = $1";
@@ -178,7 +178,7 @@ test("what is sent is what the principal may read at that moment, also of what w
     [id],
   );
   for (const { wanted } of rows) expect(["lead.read", "org.admin"]).toEqual(expect.arrayContaining(wanted));
-  // What was queued before the right was lost is not sent after.
+  // A delivery queued before the permission was lost is not sent.
   await world.owner.query(
     "insert into app_public.webhook_deliveries (organization_id, webhook_id, event_id, next_attempt_at) " +
       "select e.organization_id, $1, e.id, now() from app_public.events e where e.name = 'project.created' " +
@@ -197,7 +197,7 @@ test("what is sent is what the principal may read at that moment, also of what w
   );
 });
 
-test("a revoked token takes what it made along, visibly, and the owner takes it over", async () => {
+test("revoking a token disables what it created, visibly, and the owner can take it over", async () => {
   const outbox = await createOutbox();
   const robot = await program(["org.admin", "org.member", "org.owner", "lead.*", "workflow.*"], world.owen, {
     name: "Sales robot",
@@ -262,7 +262,7 @@ test("a revoked token takes what it made along, visibly, and the owner takes it 
   });
 });
 
-test("a token that expires takes what it made along", async () => {
+test("an expired token disables what it created", async () => {
   const robot = await program(["org.admin", "lead.read"], world.owen, {
     expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
   });
@@ -277,7 +277,7 @@ test("a token that expires takes what it made along", async () => {
   });
 });
 
-test("a principal ends by leaving, losing the role or suspension", async () => {
+test("a principal ends when it leaves, loses the role or is suspended", async () => {
   for (const end of [
     (id: string) =>
       world.owen.get(
@@ -307,11 +307,11 @@ test("a principal ends by leaving, losing the role or suspension", async () => {
   }
 });
 
-test("a role that was lost without a word is noticed at the next delivery", async () => {
+test("a role that was lost without an event is noticed at the next delivery", async () => {
   const admin = await world.signUp("Ilse Admin");
   await join(world, world.harbour.id, admin, "ADMIN");
   const id = await hooked(admin, ["lead.*"]);
-  // Past the triggers, as by another version of the service.
+  // Bypasses the triggers, as another version of the service might.
   await world.owner.query(
     `begin; set local session_replication_role = replica;
      update app_public.organization_user_connections set role = 'MEMBER' where user_id = '${admin.id}'; commit`,
@@ -325,7 +325,7 @@ test("a role that was lost without a word is noticed at the next delivery", asyn
   expect(receiver.messages).toHaveLength(seen);
 });
 
-test("a workflow reads and changes only what the token may that made, changed or enabled it", async () => {
+test("a workflow has at most the rights of the token that created, changed or enabled it", async () => {
   const manager = await program(["workflow.manage", "workflow.read", "org.member"]);
   const refused = async (rest: object) => (await manager.refused(create, workflowInput(rest))).permission;
   expect(await refused({})).toBe("lead.read");
@@ -348,7 +348,7 @@ test("a workflow reads and changes only what the token may that made, changed or
     ),
   ).toBe("sale.read");
 
-  // Somebody else's workflow is not turned into its own either.
+  // It cannot take over another workflow either.
   const id = await createWorkflow(world, steps());
   const change = "mutation ($input: UpdateWorkflowInput!) { updateWorkflow(input: $input) { id } }";
   expect(
@@ -427,7 +427,7 @@ test("an event starts no workflow of an ended principal", async () => {
   expect(rowCount).toBe(0);
 });
 
-test("a token invites, and gives roles, within its own scopes; what it offered ends with it", async () => {
+test("a token invites and assigns roles within its own scopes; its invitations end with it", async () => {
   const invite = mutationOf("createOrganizationInvite", "{ id status role principalToken { name } }");
   const input = (role: string, email: string) => ({
     input: { organizationId: world.harbour.id, email, role },
@@ -464,7 +464,7 @@ test("a token invites, and gives roles, within its own scopes; what it offered e
   expect(await member.refused(invite, input("ADMIN", "new.admin@example.com"))).toMatchObject({
     code: "FORBIDDEN",
   });
-  // A pending one of an owner is not widened by sending it again.
+  // Sending a pending invitation of an owner again does not extend its role.
   await world.owen.get(invite, input("ADMIN", "late.admin@example.com"));
   const { organization } = await world.owen.get(
     "query ($id: ID!) { organization(id: $id) { invites { id email } } }",
@@ -484,7 +484,7 @@ test("a token invites, and gives roles, within its own scopes; what it offered e
   expect(ended).toEqual([{ status: "REVOKED", revoked_reason: 'The access token "Robot" was revoked.' }]);
 });
 
-test("a token lets a buyer see a purchase only where it sees all of that itself", async () => {
+test("a token can give a buyer access to a purchase only if it sees all of the purchase itself", async () => {
   const purchase = await createBuyer(world.owen, world.project);
   const invite =
     "mutation ($id: ID!, $email: EmailAddress!) { inviteBuyer(input: { buyerId: $id, email: $email }) }";
@@ -525,7 +525,7 @@ test("an invitation is valid only while its sender may invite", async () => {
   const { rows } = await world.owner.query("select token from app_private.issue_invite_token($1, 1)", [
     made.id,
   ]);
-  // Past the triggers, which would have revoked it.
+  // Bypasses the triggers, which would have revoked it.
   await world.owner.query(
     `begin; set local session_replication_role = replica;
      update app_public.organization_user_connections set role = 'MEMBER' where user_id = '${admin.id}'; commit`,
@@ -537,7 +537,7 @@ test("an invitation is valid only while its sender may invite", async () => {
   ).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
 });
 
-test("a child of a token has what the token has, at most", async () => {
+test("a token created by a token has at most its permissions", async () => {
   const parent = await program(["lead.read", "org.member"], world.owen, { organizationId: world.harbour.id });
   const make = mutationOf("createAccessToken", "{ token scopes organization { id } }");
   expect(await parent.refused(make, { input: { name: "x", scopes: ["lead.*"] } })).toMatchObject({
@@ -550,7 +550,7 @@ test("a child of a token has what the token has, at most", async () => {
   });
 });
 
-test("a feed made with a token ends with it, and its address with the feed", async () => {
+test("a feed created with a token ends with it, and so does its URL", async () => {
   const robot = await programOf(world, world.ada, {});
   const { createUserIntegration: feed } = await robot.get(
     mutationOf("createUserIntegration", "{ id config }"),
@@ -624,7 +624,7 @@ test("an integration sends what the token that connected it may read, and ends w
   expect(rows).toEqual([{ status: "DISABLED" }]);
 });
 
-test("an export that a token asked for is cancelled with it", async () => {
+test("an export that a token requested is cancelled with it", async () => {
   const robot = await program(["report.*", "lead.read", "org.member"]);
   const { createCustomExport: source } = await robot.get(mutationOf("createCustomExport", "{ id }"), {
     input: { organizationId: world.harbour.id, name: "All leads", subject: "LEADS", format: "CSV" },
@@ -646,7 +646,7 @@ test("an export that a token asked for is cancelled with it", async () => {
   });
 });
 
-test("only who sees the webhook reads in whose name it acts", async () => {
+test("only viewers of the webhook see on whose behalf it acts", async () => {
   const robot = await program(["org.admin", "lead.read"]);
   const id = await hooked(robot, ["lead.*"]);
   for (const [person, seen] of [

@@ -95,7 +95,7 @@ describe("a new project", () => {
     expect(data.project.events.filter((e: any) => e.name === "project.created")).toHaveLength(1);
   });
 
-  test("keeps everything it was given", async () => {
+  test("keeps all given values", async () => {
     const input = {
       title: "Full House",
       slug: "full",
@@ -129,7 +129,7 @@ describe("a new project", () => {
 });
 
 describe("slugs", () => {
-  test("are made from the title, and told apart", async () => {
+  test("are derived from the title, and unique", async () => {
     const slugs = [];
     for (const title of ["Été à Québec!", "ÉTÉ à québec", "été-à-québec", "東京", "  --  x"])
       slugs.push((await create({ title })).slug);
@@ -142,7 +142,7 @@ describe("slugs", () => {
     ]);
   });
 
-  test("former ones keep working: as id, in inputs and in filters", async () => {
+  test("former ones remain valid: as id, in inputs and in filters", async () => {
     const { id } = await create({ title: "First Name", slug: "first-name" });
     expect((await update({ id: "first-name", slug: "second-name" })).slug).toBe("second-name");
     expect((await update({ id: "FIRST-NAME", slug: "third-name", title: "Third" })).title).toBe("Third");
@@ -156,7 +156,7 @@ describe("slugs", () => {
       expect(data.leads).toEqual([lead]);
       expect(data.eventsConnection.totalCount).toBe(1);
     }
-    // Its own again, but nobody else's.
+    // The project can use it again, but no other project can.
     expect((await update({ id, slug: "first-name" })).slug).toBe("first-name");
     expect(await refuse({ id: world.project.id, slug: "second-name" })).toMatchObject({
       code: "CONFLICT",
@@ -186,14 +186,14 @@ describe("slugs", () => {
     expect((await create({ title: "Harbour" })).slug).toBe("harbour"); // a project may have the name of an organization
   });
 
-  test("of ten made at once are ten", async () => {
+  test("of ten concurrent projects are distinct", async () => {
     const made = await Promise.all(Array.from({ length: 10 }, () => create({ title: "Same Title" })));
     expect(new Set(made.map((project) => project.slug)).size).toBe(10);
   });
 });
 
 describe("a partial update", () => {
-  test("changes what is given, clears what is null, and leaves the rest", async () => {
+  test("changes given fields, clears null ones, and keeps the others", async () => {
     const project = await create({
       title: "Parts",
       overview: "Old",
@@ -225,7 +225,7 @@ describe("a partial update", () => {
     });
   });
 
-  test("of nothing, or of what is so already, is no change", async () => {
+  test("without a difference changes nothing", async () => {
     const project = await create({ title: "Same", address: { locality: "Toronto", country: "CA" } });
     await expectUnchanged(world, async () => {
       expect(await update({ id: project.id })).toEqual(project);
@@ -268,7 +268,7 @@ describe("states", () => {
     COMPLETED: ["ARCHIVED"],
   };
 
-  /** The status after the step, or the refusal. */
+  /** The status after the transition, or the refusal. */
   const step = async (id: string, status: string): Promise<any> => {
     const answer = await world.owen.ask(
       `mutation ($input: UpdateProjectInput!) { updateProject(input: $input) { status } }`,
@@ -277,21 +277,24 @@ describe("states", () => {
     return answer.errors?.[0]?.extensions ?? answer.data.updateProject;
   };
 
-  test.each(all.slice(0, -1))("from %s: the listed steps pass, all others are refused", async (from) => {
-    for (const to of all) {
-      const project = await create({ title: `From ${from}`, status: from });
-      const allowed = [...steps[from]!].sort();
-      expect(project.allowedTransitions.map((t: any) => t.to).sort()).toEqual(allowed);
-      expect(await step(project.id, to)).toMatchObject(
-        to === from || allowed.includes(to)
-          ? { status: to }
-          : { code: "INVALID_TRANSITION", from, to, allowedTransitions: allowed },
-      );
-    }
-  });
+  test.each(all.slice(0, -1))(
+    "from %s: the listed transitions succeed, all others are refused",
+    async (from) => {
+      for (const to of all) {
+        const project = await create({ title: `From ${from}`, status: from });
+        const allowed = [...steps[from]!].sort();
+        expect(project.allowedTransitions.map((t: any) => t.to).sort()).toEqual(allowed);
+        expect(await step(project.id, to)).toMatchObject(
+          to === from || allowed.includes(to)
+            ? { status: to }
+            : { code: "INVALID_TRANSITION", from, to, allowedTransitions: allowed },
+        );
+      }
+    },
+  );
 
   test.each(all.slice(0, -1))(
-    "an archived project that was %s comes back as that, and as nothing else",
+    "an archived project that was %s can only be restored to that status",
     async (from) => {
       const { id } = await create({ title: `Was ${from}`, status: from });
       const archived = await update({ id, status: "ARCHIVED" });
@@ -312,7 +315,7 @@ describe("states", () => {
 });
 
 describe("an archived project", () => {
-  test("is not public, and public again when it is back", async () => {
+  test("is not public, and is public again after it is restored", async () => {
     const { id, slug } = await create({ title: "Shown", visibility: "PUBLIC", status: "SELLING" });
     const query = `{ project(id: "${slug}") { id } publicProject(id: "${slug}") { id } publicProjects { id } organization(id: "${world.harbour.id}") { name } }`;
     const shown = {
@@ -331,7 +334,7 @@ describe("an archived project", () => {
     await update({ id, status: "SELLING" });
     expect(await world.anonymous.get(query)).toEqual(shown);
     await update({ id, visibility: "UNLISTED" });
-    // Whoever knows its address finds it; no list does, nor its organization.
+    // It is found by its slug, but no list contains it or its organization.
     expect(await world.anonymous.get(query)).toEqual({ ...hidden, project: { id }, publicProject: { id } });
     await update({ id, visibility: "PRIVATE" });
     expect(await world.anonymous.get(query)).toEqual(hidden);
@@ -339,7 +342,7 @@ describe("an archived project", () => {
 });
 
 describe("deleting", () => {
-  test("an empty project is gone everywhere, but for admins who ask", async () => {
+  test("an empty project is only visible to admins who include deleted ones", async () => {
     const { id, slug } = await createProject(world.owen, {
       organizationId: world.harbour.id,
       title: "Short Lived",
@@ -371,13 +374,13 @@ describe("deleting", () => {
     expect(await world.max.get(deleted)).toEqual({ projects: [], projectsConnection: { totalCount: 0 } });
     expect(await world.olga.get(deleted)).toEqual({ projects: [], projectsConnection: { totalCount: 0 } });
     expect(await refuse({ id, title: "Back" })).toMatchObject({ code: "NOT_FOUND" });
-    // The name stays taken, so that old addresses lead nowhere else.
+    // The slug stays reserved, so that old URLs do not refer to another project.
     expect((await create({ title: "Short Lived" })).slug).toBe("short-lived-2");
   });
 });
 
 describe("lead sources and fallout reasons", () => {
-  test("have codes made from their names, and are switched off", async () => {
+  test("have codes derived from their names, and can be disabled", async () => {
     const make = async (name: string) =>
       (
         await world.owen.get(
@@ -424,7 +427,7 @@ describe("lead sources and fallout reasons", () => {
 });
 
 describe("organizations", () => {
-  test("belong to their creator's organization, and support partial updates", async () => {
+  test("belong to their creator, and support partial updates", async () => {
     const made = await world.olga.get(
       `mutation ($input: CreateOrganizationInput!) { createOrganization(input: $input) { id slug kind timeZone viewerRole email address { country locality } members { role user { id } } version } }`,
       {
@@ -467,7 +470,7 @@ describe("organizations", () => {
       name: "organization.updated",
       changes: { email: [null, "new@ete.example"], description: [null, "Homes."] },
     });
-    // An address without a country has the one that the service falls back to, never none.
+    // An address without a country gets the default country.
     expect((await change({ address: null })).updateOrganization.address).toBeNull();
     expect((await change({ address: { locality: "Reno" } })).updateOrganization.address.country).toBe("US");
   });

@@ -7,7 +7,7 @@ import { type Create, createIn, mutationOf } from "../harness/records.ts";
 let world: Portfolio;
 let create: Create;
 let project: string;
-/** A unit by its plan and lot, one by itself, one that is not released, one of another project. */
+/** A unit with a plan and lot, one without, an unreleased one, and one of another project. */
 const units: Record<"planned" | "single" | "unreleased" | "foreign", string> = {} as any;
 let plan: string;
 let draft: string;
@@ -61,7 +61,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-test("a promotion is for what it names, in its own project, and a change of that is a change of it", async () => {
+test("a promotion has targets of its own project, and changing them changes the promotion", async () => {
   const id = await promote({ appliesTo: "UNITS", unitIds: [units.single, units.planned, units.single] });
   expect(await targets(id)).toEqual({ units: [units.planned, units.single], lots: [], floorPlans: [] });
   expect(await change("Promotion", { id, title: "May" }, "version units { id }")).toEqual({
@@ -96,7 +96,7 @@ test.each([
   [{ appliesTo: "UNITS", unitIds: ["single", "lot"] }, "NOT_FOUND", "unitIds"],
   [{ appliesTo: "UNITS", unitIds: ["no id"] }, "BAD_USER_INPUT", "unitIds"],
   [{ appliesTo: "FLOOR_PLANS", floorPlanIds: ["lot"] }, "NOT_FOUND", "floorPlanIds"],
-])("a promotion that cannot be: %j", async (bad: Record<string, unknown>, code, field) => {
+])("an invalid promotion is refused: %j", async (bad: Record<string, unknown>, code, field) => {
   const ids: Record<string, string> = { ...units, lot, plan };
   const input = Object.fromEntries(
     Object.entries(bad).map(([name, value]) => [
@@ -108,7 +108,7 @@ test.each([
   expect(await refused("createPromotion", { ...promotion, ...input })).toMatchObject({ code, field });
 });
 
-test("what a promotion is for cannot be emptied or moved to another project", async () => {
+test("the target of a promotion cannot be removed or moved to another project", async () => {
   const id = await promote({ appliesTo: "UNITS", unitIds: [units.single] });
   for (const [input, code] of [
     [{ unitIds: [] }, "BAD_USER_INPUT"],
@@ -126,7 +126,7 @@ test("what a promotion is for cannot be emptied or moved to another project", as
   ).rejects.toThrow("promotion_targets_unit_id_fkey");
 });
 
-test("those hold for a unit that run now and are for it, its lot, its plan or the project", async () => {
+test("promotions of a unit are the running ones for the unit, its lot, its plan or the project", async () => {
   await world.owner.query("delete from app_public.promotions where project_id = $1", [project]);
   const all = await promote({ title: "All" });
   const single = await promote({ appliesTo: "UNITS", unitIds: [units.single] });
@@ -151,7 +151,7 @@ test("those hold for a unit that run now and are for it, its lot, its plan or th
   expect(await promotionsOf(units.unreleased)).toContain(paused);
 });
 
-test("a promotion shows outsiders nothing that is not released", async () => {
+test("a promotion reveals no unreleased units to non-members", async () => {
   const ofUnits = await promote({ appliesTo: "UNITS", unitIds: [units.unreleased, units.single] });
   const ofPlans = await promote({ appliesTo: "FLOOR_PLANS", floorPlanIds: [draft, plan] });
   for (const person of [world.anonymous, world.olga]) {
@@ -161,7 +161,7 @@ test("a promotion shows outsiders nothing that is not released", async () => {
   expect((await targets(ofUnits, world.max)).units).toHaveLength(2);
 });
 
-test("the promotions of 50 units cost as many statements as those of one", async () => {
+test("the promotions of 50 units take as many statements as those of one", async () => {
   const lots = await createProject(world.owen, { organizationId: world.harbour.id, title: "Many" });
   await world.owner.query(
     "insert into app_public.units (project_id, title) select $1, 'U' || i from generate_series(1, 50) i",
@@ -180,7 +180,7 @@ test("the promotions of 50 units cost as many statements as those of one", async
   expect(await count(50)).toBe(await count(1));
 });
 
-test("a unit has one lease permit that holds, which those see who manage inventory", async () => {
+test("a unit has at most one valid lease permit, visible to those who manage inventory", async () => {
   const permit = (input: Record<string, unknown>) => ({ projectId: project, title: "Permit", ...input });
   const id = await create("createLeasePermit", permit({ unitId: units.single, status: "ISSUED" }));
   const read = async (person: Person) =>

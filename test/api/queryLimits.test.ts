@@ -9,7 +9,7 @@ const UNITS = 600;
 
 let world: World;
 beforeAll(async () => {
-  // A stranger's share of five connections would be one.
+  // With five connections, the share of a visitor would be one.
   world = await startWorld(undefined, { poolSize: 10 });
   await world.owner.query(
     `insert into app_public.units (organization_id, project_id, title, number, price, currency, description)
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-test.each(Object.keys(fullPages))("%s meet no limit, six at a time", async (title) => {
+test.each(Object.keys(fullPages))("%s reach no limit, six at a time", async (title) => {
   const ask = () => world.owen.ask(fullPages[title]!, { project: world.project.id });
   for (const { errors, data, extensions } of await Promise.all(Array.from({ length: 6 }, ask))) {
     expect(errors).toBeUndefined();
@@ -45,7 +45,7 @@ test.each(Object.keys(fullPages))("%s meet no limit, six at a time", async (titl
   }
 });
 
-test("a document that takes long to plan is refused and not planned; plans are kept by weight and forgotten with their documents", async () => {
+test("a document that takes long to plan is refused and not planned; plans are cached by weight and removed with their documents", async () => {
   const project = `{ publicProjects(first: 1) { ${everythingOf("Project", 1).join(" ")} } }`;
   const wide = project.replace(
     /}$/,
@@ -63,7 +63,7 @@ test("a document that takes long to plan is refused and not planned; plans are k
   expect(kept.plansAreForgotten).toBe(true);
 });
 
-test("variables that change the plan make a bounded number of plans, each by turns", async () => {
+test("variables that change the plan produce a bounded number of plans, evicted in turn", async () => {
   const query = `query (${["a", "b", "c", "d", "e"].map((name) => `$${name}: Boolean!`).join(" ")}) {
     publicProjects(first: 1) { id @include(if: $a) title @include(if: $b) slug @include(if: $c) city @include(if: $d) status @include(if: $e) } }`;
   const before = await world.documentCache();
@@ -78,7 +78,7 @@ test("variables that change the plan make a bounded number of plans, each by tur
   expect(after.bytes - before.bytes).toBeLessThan(2_000_000);
 });
 
-test("an answer that repeats what is read once is refused by its own size, at any level", async () => {
+test("a response that repeats values is refused by its own size, at any level", async () => {
   const alike = (count: number, text: string) =>
     Array.from({ length: count }, (_, n) => `a${n}: ${text}`).join(" ");
   const wide = `{ units(first: 500) { ${alike(30, "description")} } }`;
@@ -89,7 +89,7 @@ test("an answer that repeats what is read once is refused by its own size, at an
   expect(await world.owen.refused(nested)).toMatchObject({ code: "LIMIT_EXCEEDED" });
 });
 
-test("a mutation whose answer is too large says that it was carried out", async () => {
+test("a mutation whose response is too large reports that it was executed", async () => {
   const answer = await world.owen.ask(
     `mutation ($input: UpdateProjectInput!) { updateProject(input: $input) { id ${Array.from({ length: 30 }, (_, n) => `a${n}: units(first: 500, filter: { query: "${n > 30 ? n : "Unit"}" }) { description }`).join(" ")} } }`,
     { input: { id: world.project.id, overview: "Changed" } },
@@ -101,13 +101,13 @@ test("a mutation whose answer is too large says that it was carried out", async 
   );
 });
 
-test("rows of more than the limit are not read to their end", async () => {
+test("more rows than the limit are not read to the end", async () => {
   const query = "{ units(first: 1000) { id description project { id units { id description } } } }";
   expect(await world.owen.refused(query)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 3_000_000 });
   expect((await world.owen.get("{ units(first: 1) { id } }")).units).toHaveLength(1);
 });
 
-test("the whole schema is answered from memory the second time", async () => {
+test("introspection of the whole schema is cached after the first time", async () => {
   const first = await world.owen.ask(getIntrospectionQuery());
   expect(first.errors).toBeUndefined();
   const { bytes } = await world.documentCache();
@@ -116,21 +116,21 @@ test("the whole schema is answered from memory the second time", async () => {
   expect((await world.documentCache()).bytes).toBe(bytes);
 });
 
-test("a stranger whose statements hang keeps three connections and waits for them; others are answered", async () => {
+test("a visitor with blocked statements uses at most three connections; other viewers are served", async () => {
   const lock = await world.owner.connect();
   try {
     await lock.query("begin; lock table app_public.projects in access exclusive mode");
     const asks = Array.from({ length: 24 }, () => world.anonymous.get("{ publicProjects(first: 1) { id } }"));
     const hanging = async (): Promise<number> => {
       const { rows } = await world.owner.query(
-        // What the API looks up for others meanwhile gives up by itself.
+        // Meanwhile, look-ups by the API for other viewers time out by themselves.
         `select count(*)::int as n from pg_locks l join pg_stat_activity a using (pid)
          where not l.granted and l.relation = 'app_public.projects'::regclass and a.query not like '%access_of%'`,
       );
       return rows[0].n;
     };
     await until(hanging, (count) => count === 3);
-    // Others find out who they are, and what they ask.
+    // Other viewers are authenticated, and their queries answered.
     for (let n = 0; n < 3; n += 1)
       expect((await world.owen.get("{ viewer { id } }")).viewer.id).toBe(world.owen.id);
     expect(await hanging()).toBe(3);

@@ -4,8 +4,8 @@ import { createBuyer } from "../harness/deals.ts";
 import { createLead, createProject, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 import { programOf } from "../harness/world.ts";
 
-// Reports over columns that are rows: that each shows what its reader may see, and what is refused, with the path of the fault.
-// Who may do what: outsideMatrix.test.ts.
+// Reports over columns that are rows: each shows what its reader may see, and refusals have the path of the
+// fault. Permissions: outsideMatrix.test.ts.
 
 let world: Portfolio;
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
     await owen.get("mutation ($input: CreateUnitInput!) { createUnit(input: $input) { id } }", {
       input: { projectId: project.id, title, status, price },
     });
-  // In February where the project is, in March by UTC.
+  // In February in the time zone of the project, in March in UTC.
   await owner.query("update app_public.leads set registered_at = '2026-03-01T02:00:00Z' where id = $1", [
     world.leads.open.id,
   ]);
@@ -62,8 +62,8 @@ const rowsOf = async (id: string, person = world.owen, page: Record<string, unkn
 const report = async (rest: Record<string, unknown>, person = world.owen) =>
   rowsOf((await create(rest)).id, person);
 
-describe("for whom", () => {
-  test("each reads what they may see: a member of private projects their own leads", async () => {
+describe("permissions", () => {
+  test("each reader's permissions apply: a member of private projects sees their own leads", async () => {
     const { id } = await create({ columns: ["name"] });
     const names = async (person: Person) => (await rowsOf(id, person)).rows.map(({ name }) => name).sort();
     expect(await names(world.owen)).toEqual(["Maxs Molly", "Mias Manny", "Open Ollie", "Sams Sally"]);
@@ -103,8 +103,8 @@ describe("for whom", () => {
   });
 });
 
-describe("what it shows", () => {
-  test("groups, sums, averages, extremes, numbers of values", async () => {
+describe("contents", () => {
+  test("groups, sums, averages, minima, maxima and counts of values", async () => {
     const { rows, columns } = await report({
       subject: "UNITS",
       projectId: world.project.id,
@@ -153,7 +153,7 @@ describe("what it shows", () => {
     ]);
   });
 
-  test("by month, week, day and year where the project is", async () => {
+  test("by month, week, day and year in the time zone of the project", async () => {
     const { project } = world;
     await world.owen.get(
       'mutation ($id: ID!) { updateProject(input: { id: $id, timeZone: "America/Toronto" }) { id } }',
@@ -179,7 +179,7 @@ describe("what it shows", () => {
     expect(await by("year")).toEqual([["2026-01-01", 2]]);
   });
 
-  test("filters by lists, ranges, texts and what is empty", async () => {
+  test("filters by lists, ranges, texts and null", async () => {
     const names = async (filter: unknown) =>
       (await report({ columns: ["name"], filter })).rows.map(({ name }) => name).sort();
     expect(await names({ email: "OPEN@example.com" })).toEqual(["Open Ollie"]);
@@ -196,13 +196,13 @@ describe("what it shows", () => {
     expect(await names({ assigneeId: { empty: true } })).toEqual(["Open Ollie"]);
     expect(await names({ projectId: [world.quiet.id] })).toEqual(["Maxs Molly", "Mias Manny"]);
     expect(await names({ budgetMin: { min: 1 } })).toEqual([]);
-    // Text of a filter is a value, whatever it looks like.
+    // Texts of a filter are values, not SQL.
     expect(await names({ name: { contains: "' or true --" }, company: "x'); drop table leads; --" })).toEqual(
       [],
     );
   });
 
-  test("page by page, without loss", async () => {
+  test("pages contain all rows", async () => {
     for (const rest of [{ columns: ["name"] }, { groupBy: ["name"] }]) {
       const { id } = await create(rest);
       const seen: unknown[] = [];
@@ -216,7 +216,7 @@ describe("what it shows", () => {
     }
   });
 
-  test("omitted, the columns are those of the subject, and are kept", async () => {
+  test("by default, the columns are those of the subject, and are stored", async () => {
     const { columns, definition } = await create();
     expect(columns).toEqual(expect.arrayContaining(["id", "name", "email", "status"]));
     expect(definition).toMatchObject({ subject: "LEADS", columns, groupBy: [] });
@@ -244,7 +244,7 @@ describe("what it shows", () => {
     });
   });
 
-  test("sums of several currencies are no sums", async () => {
+  test("sums over several currencies are null", async () => {
     const { id } = await createProject(world.owen, {
       organizationId: world.harbour.id,
       title: "Dollar Drive",
@@ -271,7 +271,7 @@ describe("what it shows", () => {
        from app_hidden.report_columns c join app_hidden.report_subjects s using (subject) group by c.subject`,
     );
     for (const { subject, names, groupable } of subjects) {
-      // Empty or not, so that there are rows.
+      // A filter that matches all rows.
       const filter = Object.fromEntries(names.map((name) => [name, { empty: null }]));
       const { columns } = await report({ subject, columns: names, filter });
       expect(columns.map(({ name }) => name)).toEqual(names);
@@ -281,7 +281,7 @@ describe("what it shows", () => {
   });
 });
 
-describe("what cannot be", () => {
+describe("refusals", () => {
   test.each<[Record<string, unknown>, string]>([
     [{ columns: ["name", "password"] }, "columns.1"],
     [{ columns: ["name; drop table leads"] }, "columns.0"],
@@ -315,7 +315,7 @@ describe("what cannot be", () => {
     expect(await world.owen.refused(creation, input(rest))).toMatchObject({ code: "BAD_USER_INPUT", field });
   });
 
-  test("refuses a foreign project, an unknown cursor, an oversized page and a lost update", async () => {
+  test("refuses a project of others, an unknown cursor, an oversized page and a lost update", async () => {
     expect(await world.owen.refused(creation, input({ projectId: world.peak.id }))).toMatchObject({
       code: "NOT_FOUND",
       field: "projectId",
@@ -346,7 +346,7 @@ describe("what cannot be", () => {
     });
   });
 
-  test("the statements do not grow with the rows", async () => {
+  test("the number of statements does not depend on the number of rows", async () => {
     const { id } = await create({ columns: ["name", "project", "assignee", "sourceName"] });
     const few = await world.statements(() => rowsOf(id));
     for (let i = 0; i < 10; i += 1)

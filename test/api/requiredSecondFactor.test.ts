@@ -6,8 +6,8 @@ import { password } from "../harness/signUp.ts";
 import { join, programOf, startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs } from "../tasks/worker.ts";
 
-// An organization that requires a second factor of its members: who has none sees nothing of it when the grace is over, and is
-// told why.
+// An organization that requires a second factor of its members: after the grace period, members without one
+// have no access to it, and the refusal has the reason.
 
 let world: World;
 let app: Authenticator;
@@ -41,7 +41,7 @@ const dueOf = async (person: Person, organization = world.harbour.id) =>
   ).rows[0].due as Date | null;
 const daysUntil = (date: Date | string | null) =>
   Math.round((Number(new Date(date!)) - Date.now()) / 86_400_000);
-/** Lets the grace of everybody pass. */
+/** Ends the grace period of all members. */
 const later = () =>
   world.owner.query(
     "update app_public.organization_user_connections set second_factor_due_at = now() - interval '1 minute' where second_factor_due_at is not null",
@@ -69,7 +69,7 @@ test("only owners with a second factor can require it", async () => {
   expect(await dueOf(world.max)).toBeNull();
 });
 
-test("members without one have some days, and get a mail", async () => {
+test("members without one have a grace period, and receive a mail", async () => {
   const outbox = await createOutbox();
   await runJobs(world.database.ownerUrl, outbox.provider);
   await outbox.take();
@@ -82,7 +82,7 @@ test("members without one have some days, and get a mail", async () => {
   expect(mails.map(({ to, subject }) => [to![0]!.address, subject])).toEqual(
     [world.ada.email, world.max.email].map((to) => [to, "Harbour Homes requires a second factor"]),
   );
-  // A day before it is over, whoever has none yet is reminded, once.
+  // A day before its end, members without a second factor are reminded once.
   const remind = async () => {
     await world.owner.query("select app_private.add_job('second_factors__remind')");
     await runJobs(world.database.ownerUrl, outbox.provider);
@@ -114,13 +114,13 @@ test("members without one have some days, and get a mail", async () => {
     [world.harbour.id],
   );
   expect(rows).toHaveLength(1);
-  // Until then, all is as before.
+  // Until then, nothing changes.
   expect((await world.max.get("{ leads { id } }")).leads).toEqual([{ id: lead }]);
   const own = "{ viewer { organizations { organizationName secondFactorDueAt } } }";
   expect((await world.max.get(own)).viewer.organizations).toEqual([
     { organizationName: "Harbour Homes", secondFactorDueAt: expect.any(String) },
   ]);
-  // Who is late is for administrators and for themselves; outsiders do not learn what is required.
+  // Deadlines are visible to administrators and the member; non-members do not see the requirement.
   const members = "query ($id: ID!) { organization(id: $id) { members { user { id } secondFactorDueAt } } }";
   const seenBy = async (who: Person) =>
     Object.fromEntries(
@@ -189,7 +189,7 @@ test("refuses all requests after the grace period, with the reason", async () =>
   ];
   for (const [field, input] of mutations)
     expect(await world.max.refused(mutationOf(field, "{ id }"), { input })).toMatchObject(refusal);
-  // What is theirs goes on.
+  // Their own account remains accessible.
   expect(
     (await world.max.get("{ viewer { email organizations { role secondFactorDueAt } } }")).viewer,
   ).toEqual({
@@ -199,7 +199,7 @@ test("refuses all requests after the grace period, with the reason", async () =>
   expect(
     (await world.max.get("{ nearestCity { __typename } publicProjects { id } }")).publicProjects,
   ).toEqual([]);
-  // Others are not told so.
+  // Other viewers do not get this reason.
   expect(await world.olga.get(`{ lead(id: "${lead}") { id } leads { id } }`)).toEqual({
     lead: null,
     leads: [],
@@ -207,7 +207,7 @@ test("refuses all requests after the grace period, with the reason", async () =>
   expect((await world.owen.get("{ leads { id } }")).leads).toEqual([{ id: lead }]);
 });
 
-test("of several organizations the others go on", async () => {
+test("of several organizations, the others remain accessible", async () => {
   const project = await createIn(world.olga)("createProject", {
     organizationId: world.summit.id,
     title: "Summit View",
@@ -222,7 +222,7 @@ test("of several organizations the others go on", async () => {
   expect(errors).toEqual([
     expect.objectContaining({ path: ["lead"], extensions: expect.objectContaining(refusal) }),
   ]);
-  // What is lacking where they are let in is still said.
+  // A missing permission in an accessible organization is still reported.
   expect(
     await world.ada.refused(mutationOf("updateOrganization", "{ id }"), {
       input: { id: world.summit.id, name: "Mine" },
@@ -230,7 +230,7 @@ test("of several organizations the others go on", async () => {
   ).toMatchObject({ ...refusal, message: expect.not.stringContaining("enrollSecondFactor") });
 });
 
-test("SQL gives whom it refuses no row that it would not give to who is no member", async () => {
+test("in SQL, refused members see the same rows as non-members", async () => {
   const client = await world.owner.connect();
   try {
     const { rows: tables } = await client.query<{ name: string }>(
@@ -256,7 +256,7 @@ test("SQL gives whom it refuses no row that it would not give to who is no membe
     const outside = await reach(
       "delete from app_public.organization_user_connections where user_id = $1 and organization_id = $2",
     );
-    // What was assigned to them is taken from them when they leave, and what they did stays in the stream of events.
+    // Assignments end when a member leaves, and the events of the member remain.
     for (const name of [
       "app_public.organization_user_connections",
       "app_public.user_organization_connections",
@@ -276,7 +276,7 @@ test("SQL gives whom it refuses no row that it would not give to who is no membe
   }
 });
 
-test("whatever looks for memberships of the viewer asks whether they are open", async () => {
+test("every function that reads memberships of the viewer checks the requirement", async () => {
   const { rows } = await world.owner.query<{ name: string }>(
     `select p.oid::regprocedure::text as name from pg_proc p
      where p.pronamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace, 'app_private'::regnamespace)
@@ -285,9 +285,9 @@ test("whatever looks for memberships of the viewer asks whether they are open", 
      order by 1`,
   );
   expect(rows.map(({ name }) => name.replace(/\(.*/, ""))).toEqual([
-    // Their own membership, and what is due of records that others see.
+    // Their own membership, and deadlines of records that others see.
     "app_hidden.own_organization_name",
-    // Asks by itself whether one of them requires a second factor.
+    // Checks by itself whether one of the organizations requires a second factor.
     "app_private.look_at_viewers",
     "app_private.viewer_deadline_organizations",
     "app_public.create_access_token",
@@ -310,7 +310,7 @@ test("administrators can remove a member's lost factor; the member is notified",
   const [nora, ned] = [await world.signUp("Nora New"), await world.signUp("Ned New")];
   await join(world, world.harbour.id, nora, "ADMIN");
   await join(world, world.harbour.id, ned, "MEMBER");
-  // Who joins later has the same days.
+  // New members have the same grace period.
   expect(daysUntil(await dueOf(ned))).toBe(10);
   const ofNora = await enrolled(world, nora);
   await enrolled(world, ned);
@@ -339,7 +339,7 @@ test("administrators can remove a member's lost factor; the member is notified",
     expect((await who.refused(reset, input(ned))).code).toBe(
       who === world.olga ? "NOT_FOUND" : "UNAUTHENTICATED",
     );
-  // Somebody who works for others too: one organization does not open the account to the other's harm.
+  // For a member of several organizations, one of them cannot reset the account to the others' harm.
   await join(world, world.summit.id, ned, "MEMBER");
   expect((await nora.refused(reset, input(ned, await code()))).code).toBe("CONFLICT");
   await world.owner.query(
@@ -369,7 +369,7 @@ test("administrators can remove a member's lost factor; the member is notified",
   expect(events).toEqual([{ actor_id: nora.id }]);
 });
 
-test("lifted, everybody is let in again", async () => {
+test("when the requirement is removed, all members have access again", async () => {
   await later();
   await world.owen.get(require, { input: { organizationId: world.harbour.id, required: false } });
   expect(await dueOf(world.ada)).toBeNull();

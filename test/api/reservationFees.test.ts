@@ -12,7 +12,7 @@ let world: Payments;
 let owen: Person;
 let create: Create;
 let project: { id: string };
-/** Asks for 5 % of the price with the reservation. */
+/** Due with the reservation: 5 % of the price. */
 let milestone: string;
 let serial = 0;
 
@@ -76,7 +76,7 @@ const reserve = (input: Record<string, unknown> = {}, person = owen): Promise<Re
   );
 const change = (id: string, input: Record<string, unknown>, person = owen) =>
   run(person, "updateReservation", { id, ...input }, "{ id status }");
-const look = async (id: string, person = owen): Promise<Reservation> =>
+const read = async (id: string, person = owen): Promise<Reservation> =>
   (
     await person.get(
       `query ($id: ID!) { reservation(id: $id) { id fee deposits { ${members} } feeDeposit { ${members} } } }`,
@@ -94,8 +94,8 @@ const pay = async (person: Person, input: Record<string, unknown>) =>
     "{ status charge { id status deposit { id } reservation { id } } }",
   );
 
-describe("what there is to pay", () => {
-  test("begins with the reservation: the fee, and what the schedule asks for with it", async () => {
+describe("amounts due", () => {
+  test("begin with the reservation: the fee, and what the schedule requires with it", async () => {
     const leadId = await lead();
     const reservation = await reserve({ unitId: await unit(), leadId, transactionId: "wire 17" });
     const today = new Date().toISOString().slice(0, 10);
@@ -126,7 +126,7 @@ describe("what there is to pay", () => {
     ]);
     expect(reservation.feeDeposit.id).toBe(reservation.deposits[0]!.id);
     await change(reservation.id, { transactionId: "wire 18" });
-    expect((await look(reservation.id)).feeDeposit.reference).toBe("wire 18");
+    expect((await read(reservation.id)).feeDeposit.reference).toBe("wire 18");
     expect(
       (
         await owen.refused(mutationOf("createDeposit"), {
@@ -136,7 +136,7 @@ describe("what there is to pay", () => {
     ).toBe("BAD_USER_INPUT");
   });
 
-  test("is not asked for twice when the reservation becomes a purchase, and counts towards its price", async () => {
+  test("are not due twice when the reservation becomes a purchase, and count towards its price", async () => {
     const leadId = await lead();
     const { id, deposits } = await reserve({ unitId: await unit(), leadId });
     await run(owen, "updateDeposit", { id: deposits[0]!.id, amountPaid: 500 });
@@ -151,7 +151,7 @@ describe("what there is to pay", () => {
       ["At signing", "SCHEDULED"],
     ]);
     expect(purchase.netPurchasePriceBalance).toBe("399500.00");
-    // Another home of the same lead has a fee of its own, which is not part of the first purchase.
+    // Another home of the same lead has a separate fee, which is not part of the first purchase.
     const second = await reserve({ unitId: await unit(), leadId });
     await run(owen, "updateDeposit", { id: second.feeDeposit.id, amountPaid: 500 });
     expect(
@@ -171,7 +171,7 @@ describe("what there is to pay", () => {
       "{ netPurchasePriceBalance }",
     );
     expect(next.netPurchasePriceBalance).toBe("399500.00");
-    // Cancelled, nothing of it is due any more; what was paid stays.
+    // After a cancellation nothing is due; what was paid remains.
     const { falloutReasons } = (
       await owen.get("query ($id: ID!) { project(id: $id) { falloutReasons(first: 1) { id } } }", project)
     ).project;
@@ -180,7 +180,7 @@ describe("what there is to pay", () => {
       status: "CANCELLED",
       falloutReasonId: falloutReasons[0].id,
     });
-    expect(statuses(await look(id))).toEqual(["PAID", "CANCELLED"]);
+    expect(statuses(await read(id))).toEqual(["PAID", "CANCELLED"]);
   });
 
   test.each([
@@ -194,7 +194,7 @@ describe("what there is to pay", () => {
       },
     ],
   ])(
-    "is due no more once the reservation is %s; what was paid stays until it is given back",
+    "are no longer due once the reservation is %s; what was paid remains until it is refunded",
     async (_status, end) => {
       const [paid, unpaid] = [
         await reserve({ unitId: await unit(), leadId: await lead() }),
@@ -203,8 +203,8 @@ describe("what there is to pay", () => {
       const { charge } = await pay(owen, { depositId: paid.feeDeposit.id, amount: "500.00" });
       await end(paid.id);
       await end(unpaid.id);
-      expect(statuses(await look(paid.id))).toEqual(["PAID", "CANCELLED"]);
-      expect(statuses(await look(unpaid.id))).toEqual(["CANCELLED", "CANCELLED"]);
+      expect(statuses(await read(paid.id))).toEqual(["PAID", "CANCELLED"]);
+      expect(statuses(await read(unpaid.id))).toEqual(["CANCELLED", "CANCELLED"]);
       const card = await cardOf(owen);
       expect(
         await owen.refused(mutationOf("createPaymentIntent"), {
@@ -212,14 +212,14 @@ describe("what there is to pay", () => {
         }),
       ).toMatchObject({ code: "CONFLICT", field: "depositId" });
       await run(owen, "refundProcessorCharge", { chargeId: charge.id });
-      expect((await look(paid.id)).feeDeposit).toMatchObject({
+      expect((await read(paid.id)).feeDeposit).toMatchObject({
         status: "REFUNDED",
         amountRefunded: "500.00",
       });
     },
   );
 
-  test("hangs on a reservation without a lead alone, and on its purchase once there is one", async () => {
+  test("belong to a reservation without a lead, and to its purchase once there is one", async () => {
     const reservation = await reserve({ unitId: await unit() });
     expect(reservation.deposits).toMatchObject([
       { lead: null, buyer: null, reservation: { id: reservation.id }, amountDue: "500.00" },
@@ -250,13 +250,13 @@ describe("what there is to pay", () => {
       "Key deposit",
       "At signing",
     ]);
-    expect((await look(reservation.id)).feeDeposit).toMatchObject({
+    expect((await read(reservation.id)).feeDeposit).toMatchObject({
       status: "PAID",
       buyer: { id: purchase },
     });
   });
 
-  test("is nothing where neither project nor schedule asks for it", async () => {
+  test("are none if neither project nor schedule requires any", async () => {
     const free = await createProject(owen, { organizationId: world.harbour.id, title: "Free Fields" });
     const reservation = await reserve({ unitId: await unit({ projectId: free.id }) });
     expect(reservation).toMatchObject({ fee: null, deposits: [], feeDeposit: null });
@@ -264,7 +264,7 @@ describe("what there is to pay", () => {
 });
 
 describe("by card", () => {
-  test("the buyer who reserved pays what is theirs; strangers and who may not keep the books do not", async () => {
+  test("the buyer who reserved can pay; other buyers and people without the permission cannot", async () => {
     // Bea has a purchase in this project, and reserves another home.
     const purchase = await create("createBuyer", { projectId: project.id, legalName: "Bea", price: 1 });
     await invite(world, purchase, world.bea);
@@ -299,24 +299,24 @@ describe("by card", () => {
       status: "SUCCEEDED",
       charge: { status: "SUCCEEDED", deposit: { id: depositId }, reservation: { id: reservation.id } },
     });
-    const paid = await look(reservation.id, world.bea);
+    const paid = await read(reservation.id, world.bea);
     expect(paid.feeDeposit).toMatchObject({ status: "PAID", amountPaid: amount, method: "CARD" });
-    // A buyer writes nothing down.
+    // A buyer cannot record payments.
     expect(
       (await world.bea.refused(mutationOf("updateDeposit"), { input: { id: depositId, amountPaid: 1 } }))
         .code,
     ).toBe("FORBIDDEN");
   });
 
-  test("what is paid for the reservation pays its fee", async () => {
+  test("a payment of the reservation pays its fee", async () => {
     const reservation = await reserve({ unitId: await unit(), leadId: await lead() });
     await pay(owen, { reservationId: reservation.id, amount: "200.00" });
-    expect((await look(reservation.id)).feeDeposit).toMatchObject({
+    expect((await read(reservation.id)).feeDeposit).toMatchObject({
       status: "PARTIALLY_PAID",
       amountPaid: "200.00",
     });
     await pay(owen, { reservationId: reservation.id, amount: "300.00" });
-    expect((await look(reservation.id)).feeDeposit).toMatchObject({ status: "PAID", amountPaid: "500.00" });
+    expect((await read(reservation.id)).feeDeposit).toMatchObject({ status: "PAID", amountPaid: "500.00" });
   });
 
   test("a payment that arrives after the reservation has ended is refunded", async () => {
@@ -339,7 +339,7 @@ describe("by card", () => {
     expect(answer.status).toBe(200);
     await world.settle();
     await world.settle();
-    expect((await look(reservation.id)).feeDeposit).toMatchObject({
+    expect((await read(reservation.id)).feeDeposit).toMatchObject({
       status: "CANCELLED",
       amountPaid: "0.00",
     });
@@ -351,7 +351,7 @@ describe("by card", () => {
   });
 });
 
-test("a seller of another organization sees and writes what there is to pay for own reservations only", async () => {
+test("a seller of another organization sees and writes the amounts of own reservations only", async () => {
   const theirs = await reserve({ unitId: await unit(), leadId: await lead(world.sam) }, world.sam);
   expect(theirs.deposits).toHaveLength(2);
   const alone = await reserve({ unitId: await unit() }, world.sam);
@@ -376,7 +376,7 @@ test("a seller of another organization sees and writes what there is to pay for 
       })
     ).code,
   ).toBe("NOT_FOUND");
-  // Who keeps the books writes down what was paid.
+  // Recording payments requires finance.write.
   expect(
     (
       await world.sam.refused(mutationOf("updateDeposit"), {

@@ -84,7 +84,7 @@ const eventNames = async (id: string) =>
       [id],
     )
   ).rows.map(({ name }) => name);
-/** Gives a reservation a status that only the service gives. */
+/** Sets a status that only the service can set. */
 const byService = async (id: string, status: string) => {
   const purchased = status === "CONVERTED" ? await purchase(null) : null;
   const client = await world.owner.connect();
@@ -100,7 +100,7 @@ const byService = async (id: string, status: string) => {
     client.release();
   }
 };
-/** A purchase in the project, of the user where one is named. */
+/** A purchase in the project, optionally of a user. */
 const purchase = async (user: string | null, assignee: string | null = null) =>
   (
     await world.owner.query<{ id: string }>(
@@ -113,7 +113,7 @@ const purchase = async (user: string | null, assignee: string | null = null) =>
 const updateBuyer = (input: Record<string, unknown>) =>
   owen.get(`mutation ($input: UpdateBuyerInput!) { updateBuyer(input: $input) { status } }`, { input });
 
-describe("creating one", () => {
+describe("creating a reservation", () => {
   test("claims the unit, stores the list price, copies the project's settings, and charges nobody", async () => {
     const home = await unit({ price: "415000.50", sqft: 830 });
     const lena = await lead({ assigneeId: world.max.id });
@@ -173,7 +173,7 @@ describe("creating one", () => {
     ]);
   });
 
-  test("takes hours of its own, CONFIRMED, and the premium of the lot; a lot alone as well", async () => {
+  test("accepts a given number of hours, CONFIRMED, the premium of the lot, and a lot alone", async () => {
     const land = await lot({ premium: "12000", areaSqft: 4500 });
     const home = await unit({ lotId: land });
     expect(await reserve({ unitId: home, expiration: 1, status: "CONFIRMED" })).toMatchObject({
@@ -194,7 +194,7 @@ describe("creating one", () => {
     });
   });
 
-  test("numbers them per project without a gap, also when some fail and all come at once", async () => {
+  test("numbers them per project without a gap, also after failures and concurrently", async () => {
     const place = await createProject(owen, { organizationId: world.harbour.id, title: "Numbered Nook" });
     const homes = await Promise.all(Array.from({ length: 12 }, () => unit({ projectId: place.id })));
     const answers = await Promise.all(
@@ -218,14 +218,14 @@ describe("creating one", () => {
     expect((await reserve({ unitId: await unit({ projectId: place.id }) })).number).toBe("R-1000000");
   });
 
-  test("has its effect once under an idempotency key", async () => {
+  test("is executed once under an idempotency key", async () => {
     const input = { unitId: await unit(), acceptedTerms: true, idempotencyKey: "once only" };
     const answers = await Promise.all(Array.from({ length: 8 }, () => owen.get(creation, { input })));
     expect(new Set(answers.map((answer) => answer.createReservation.id)).size).toBe(1);
     expect(await eventNames(answers[0].createReservation.id)).toEqual(["reservation.created"]);
   });
 
-  test("of 100 at once one gets the unit", async () => {
+  test("of 100 concurrent reservations, one gets the unit", async () => {
     const home = await unit();
     const answers = await Promise.all(
       Array.from({ length: 100 }, () => owen.ask(creation, { input: { unitId: home, acceptedTerms: true } })),
@@ -240,7 +240,7 @@ describe("creating one", () => {
     expect((await unitNow(home)).reservations).toHaveLength(1);
   });
 
-  describe("is refused", () => {
+  describe("refusals", () => {
     test.each<[string, () => Promise<Record<string, unknown>>, Record<string, unknown>]>([
       ["without unit and lot", async () => ({}), { code: "BAD_USER_INPUT", field: "unitId" }],
       [
@@ -283,12 +283,12 @@ describe("creating one", () => {
         { code: "BAD_USER_INPUT", field: "expiration" },
       ],
       [
-        "of what is not for sale",
+        "of a unit that is not for sale",
         async () => ({ unitId: await unit({ status: "OFF_MARKET" }) }),
         { code: "INVENTORY_UNAVAILABLE", field: "unitId" },
       ],
       [
-        "of what is claimed",
+        "of a claimed unit",
         async () => ({ unitId: (await reserve({ unitId: await unit() })).unit.id }),
         { code: "INVENTORY_UNAVAILABLE", claimedUntil: expect.stringMatching(/Z$/) },
       ],
@@ -330,14 +330,14 @@ describe("creating one", () => {
       expect(await refuseUpdate({ id: kept.id, status: "CONFIRMED" })).toMatchObject({
         code: "PROJECT_ARCHIVED",
       });
-      // Time goes on there.
+      // Expiry continues there.
       await passTime(world.owner, "73 hours");
       expect(await read(kept.id)).toMatchObject({ status: "EXPIRED", unit: { status: "AVAILABLE" } });
     });
   });
 });
 
-describe("every step", () => {
+describe("transitions", () => {
   const states = ["PENDING", "CONFIRMED", "CONVERTED", "EXPIRED", "CANCELLED", "REFUNDED"] as const;
   const steps: Record<string, string[]> = {
     PENDING: ["CANCELLED", "CONFIRMED", "REFUNDED"],
@@ -347,7 +347,7 @@ describe("every step", () => {
     CANCELLED: ["REFUNDED"],
     REFUNDED: [],
   };
-  /** A reservation in the state, brought there as its users would. */
+  /** A reservation in the state, by the operations that lead there. */
   async function inState(state: string): Promise<string> {
     const { id } = await reserve({ unitId: await unit() });
     if (state === "CONFIRMED" || state === "REFUNDED") await update({ id, status: state });
@@ -362,7 +362,7 @@ describe("every step", () => {
   );
   const taken = pairs.filter((pair) => pair.listed);
 
-  test.each(taken)("$from to $to is taken, with one event", async ({ from, to }) => {
+  test.each(taken)("$from to $to succeeds, with one event", async ({ from, to }) => {
     const id = await inState(from);
     expect(await update({ id, status: to, cancellationReason: "a reason" })).toMatchObject({ status: to });
     expect((await eventNames(id)).filter((name) => name === `reservation.${to.toLowerCase()}`)).toHaveLength(
@@ -383,15 +383,15 @@ describe("every step", () => {
   });
 });
 
-describe("changing one", () => {
-  test("confirms it, and keeps when", async () => {
+describe("changing a reservation", () => {
+  test("confirms it, and stores when", async () => {
     const { id } = await reserve({ unitId: await unit() });
     const confirmed = await update({ id, status: "CONFIRMED" });
     expect(confirmed).toMatchObject({ status: "CONFIRMED", version: 2, executedAt: expect.any(String) });
     expect(await eventNames(id)).toEqual(["reservation.created", "reservation.confirmed"]);
   });
 
-  test("lets its hours count from now, as often as asked, together with those of its claim", async () => {
+  test("restarts its hours, any number of times, together with those of its claim", async () => {
     const { id, unit: home } = await reserve({ unitId: await unit() });
     await passTime(world.owner, "71 hours");
     const longer = await update({ id, expiration: 72 });
@@ -414,7 +414,7 @@ describe("changing one", () => {
     expect(await read(id)).toMatchObject({ status: "EXPIRED", extendedCount: 2 });
   });
 
-  test("cancels it for a reason, in words or of the project: the unit is listed as it was, the lead is where it was", async () => {
+  test("cancels it with a reason in words or of the project: the unit is listed again, and the lead has its former status", async () => {
     const home = await unit();
     const lena = await lead({ status: "WARM" });
     const { id } = await reserve({ unitId: home, leadId: lena });
@@ -478,7 +478,7 @@ describe("changing one", () => {
       { code: "BAD_USER_INPUT", field: "cancelledAt" },
     ],
     [
-      "a cancellation to come",
+      "a cancellation in the future",
       async () => ({ status: "CANCELLED", cancellationReason: "x", cancelledAt: "2999-01-01T00:00:00Z" }),
       { code: "BAD_USER_INPUT", field: "cancelledAt" },
     ],
@@ -493,7 +493,7 @@ describe("changing one", () => {
     expect(await refuseUpdate(given)).toMatchObject(expected);
   });
 
-  test("changes the price while it is open, and the snapshot never", async () => {
+  test("changes the price while it is open, but not the copied list price", async () => {
     const { id } = await reserve({ unitId: await unit() });
     expect(await update({ id, price: "390000" })).toMatchObject({
       price: "390000.00",
@@ -510,8 +510,8 @@ describe("changing one", () => {
   });
 });
 
-describe("refunding one", () => {
-  test("lists the unit again at the price of then, and takes place once", async () => {
+describe("refunding a reservation", () => {
+  test("lists the unit again at its former price, and is executed once", async () => {
     const home = await unit();
     const lena = await lead();
     const { id } = await reserve({ unitId: home, leadId: lena });
@@ -532,7 +532,7 @@ describe("refunding one", () => {
     });
   });
 
-  test("of 100 at once one takes place", async () => {
+  test("of 100 concurrent refunds, one succeeds", async () => {
     const home = await unit();
     const { id } = await reserve({ unitId: home, leadId: await lead() });
     const answers = await Promise.all(
@@ -563,7 +563,7 @@ describe("refunding one", () => {
     );
     return { id, home, leadId, buyer: buyer.id as string };
   }
-  test("takes the purchase from a converted one, cancels that, and lists the home again as it was", async () => {
+  test("takes the purchase from a converted one, cancels that, and lists the home again", async () => {
     const { id, home, leadId, buyer } = await converted();
     const before = `query ($id: ID!) { reservation(id: $id) { status expiresAt purchase { id } allowedTransitions { to } } }`;
     expect((await owen.get(before, { id })).reservation).toEqual({
@@ -588,7 +588,7 @@ describe("refunding one", () => {
     expect((await reserve({ unitId: home })).status).toBe("PENDING");
   });
 
-  test("of a converted one takes place once, of 100 at once", async () => {
+  test("of a converted one succeeds once, of 100 concurrent ones", async () => {
     const { id, home, buyer } = await converted();
     const answers = await Promise.all(
       Array.from({ length: 100 }, () => owen.ask(change, { input: { id, status: "REFUNDED" } })),
@@ -639,8 +639,8 @@ describe("refunding one", () => {
   });
 });
 
-describe("at its end", () => {
-  test("is expired at every read, without a job", async () => {
+describe("expiry", () => {
+  test("is visible in every read, without a job", async () => {
     const place = await createProject(owen, { organizationId: world.harbour.id, title: "Timely Terrace" });
     const home = await unit({ projectId: place.id });
     const lena = (await createLead(owen, { projectId: place.id, name: "Lena", status: "HOT" })).id;
@@ -662,7 +662,7 @@ describe("at its end", () => {
       expect(await leadStatus(lena)).toBe("RESERVED");
       await passTime(world.owner, "1 minute");
       answers[name] = await owen.get(query);
-      // And once more from the beginning, for the next way to read it.
+      // Repeated for each way of reading it.
       if (name !== "abstract") await reserve({ unitId: home, leadId: lena, expiration: 24 });
     }
     expect(answers.reservation.reservation).toEqual({
@@ -679,11 +679,11 @@ describe("at its end", () => {
     expect(await eventNames(id)).toEqual(["reservation.created", "reservation.expired"]);
   });
 
-  test("extending it and reserving at that moment: one of the two", async () => {
+  test("of extending and reserving at that moment, one succeeds", async () => {
     for (let round = 0; round < 3; round++) {
       const home = await unit();
       const { id } = await reserve({ unitId: home, expiration: 1 });
-      // It ends within the time that these requests take.
+      // It expires during these requests.
       await passTime(world.owner, "59 minutes 59.95 seconds");
       const answers = await Promise.all(
         Array.from({ length: 100 }, (_, i) =>
@@ -706,7 +706,7 @@ describe("at its end", () => {
     }
   });
 
-  test("calling it off calls off the negotiation about it", async () => {
+  test("cancelling it cancels its negotiation", async () => {
     const home = await unit();
     const leadId = await lead();
     const { id } = await reserve({ unitId: home, leadId });
@@ -723,7 +723,7 @@ describe("at its end", () => {
     expect(await leadStatus(leadId)).toBe("NEW");
   });
 
-  test("does not expire while a negotiation is active, and restarts its hours afterwards", async () => {
+  test("does not happen while a negotiation is active, which restarts the hours", async () => {
     const { id, unit: home } = await reserve({ unitId: await unit(), expiration: 24 });
     const call = (name: string, ...more: unknown[]) =>
       world.owner.query(`select app_private.${name}($1${more.map((_, i) => `, $${i + 2}`).join("")})`, [
@@ -744,8 +744,8 @@ describe("at its end", () => {
   });
 });
 
-describe("related records are kept", () => {
-  test("a lead with an open one is neither lost nor unqualified, and is not deleted", async () => {
+describe("constraints of related records", () => {
+  test("a lead with an open one cannot be lost, unqualified or deleted", async () => {
     const lena = await lead();
     const { id } = await reserve({ unitId: await unit(), leadId: lena });
     const set = `mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { status } }`;
@@ -777,7 +777,7 @@ describe("related records are kept", () => {
     ).toMatchObject({ code: "CONFLICT", dependents: { reservations: 1 } });
   });
 
-  test("a unit and a lot with one are not deleted, nor is a reservation", async () => {
+  test("units, lots and reservations cannot be deleted", async () => {
     const home = await unit();
     const land = await lot();
     for (const [field, id, input] of [
@@ -809,7 +809,7 @@ describe("related records are kept", () => {
   });
 });
 
-test("assigning a lead while it reserves and cancels does not deadlock", async () => {
+test("reassigning a lead while it reserves and cancels does not deadlock", async () => {
   const leadId = await lead({ assigneeId: world.max.id });
   const homes = await Promise.all(Array.from({ length: 6 }, () => unit()));
   const outcomes = new Set<string>();
@@ -846,7 +846,7 @@ test("assigning a lead while it reserves and cancels does not deadlock", async (
       }
     }),
   );
-  // A deadlock that outlasted the retries would be told as a conflict.
+  // A deadlock that remains after the retries would be reported as a conflict.
   expect(
     [...outcomes].filter((outcome) => outcome.endsWith("CONFLICT") || outcome.endsWith("INTERNAL")),
   ).toEqual([]);
@@ -864,7 +864,7 @@ describe("a buyer with a purchase in the project", () => {
     await purchase(bea.id, world.max.id);
   });
 
-  test("reserves for themselves, sees it, and cancels it; nothing else", async () => {
+  test("reserves for themselves, and sees and cancels only that", async () => {
     const home = await unit();
     const reservation = await reserve({ unitId: home, buyerLegalName: "Bea B." }, bea);
     expect(reservation).toMatchObject({
@@ -903,7 +903,7 @@ describe("a buyer with a purchase in the project", () => {
     expect(
       await update({ id, status: "CANCELLED", cancellationReason: "changed my mind" }, bea),
     ).toMatchObject({ status: "CANCELLED" });
-    // Their own words they read, those of the team not.
+    // They see a reason that they gave, but not one of the team.
     const reasonTo = async (person: Person, of = id) =>
       (await person.get(`query ($id: ID!) { reservation(id: $id) { cancellationReason } }`, { id: of }))
         .reservation.cancellationReason;
@@ -942,7 +942,7 @@ describe("a buyer with a purchase in the project", () => {
     expect(await read(made.id)).toMatchObject({ status: "CONVERTED", assignee: { id: world.mia.id } });
   });
 
-  test("does not reserve as the sales team does, nor where they buy nothing", async () => {
+  test("does not have the options of the sales team, and cannot reserve in other projects", async () => {
     const unitId = await unit();
     for (const input of [
       { status: "CONFIRMED" },
@@ -962,7 +962,7 @@ describe("a buyer with a purchase in the project", () => {
   });
 });
 
-test("a document of a reservation is downloaded by the team and, where it is for them, by the buyer", async () => {
+test("a document of a reservation can be downloaded by the team and, if shared, by the buyer", async () => {
   const bea = await world.signUp("Bea Reader");
   await purchase(bea.id);
   const { id: reservationId } = await reserve({ unitId: await unit() }, bea);
@@ -1016,10 +1016,10 @@ test("a document of a reservation is downloaded by the team and, where it is for
   ).toMatchObject({ code: "NOT_FOUND", field: "reservationId" });
 });
 
-test("constraints of the table hold for every role", async () => {
+test("constraints of the table apply to every role", async () => {
   const { id } = await reserve({ unitId: await unit() });
   const bought = await purchase(null);
-  /** What PostgreSQL answers without any trigger. */
+  /** The error of PostgreSQL without any trigger. */
   const bare = async (statement: string) => {
     const client = await world.owner.connect();
     try {
@@ -1047,7 +1047,7 @@ test("constraints of the table hold for every role", async () => {
   expect(await again("number")).toBe("reservations_number");
 });
 
-test("lists come newest first, filtered, 1000 where nothing is said", async () => {
+test("lists are newest first and filtered, with 1000 records by default", async () => {
   const place = await createProject(owen, { organizationId: world.harbour.id, title: "Listed Lane" });
   const ids: string[] = [];
   for (let i = 0; i < 4; i++)

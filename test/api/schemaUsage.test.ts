@@ -16,7 +16,7 @@ const usageOf = async (person: World["owen"], id: string, days?: number): Promis
   return organization?.schemaUsage?.map((use: { coordinate: string }) => use.coordinate) ?? [];
 };
 
-test("fields, arguments, literals and input types of its members and tokens are listed for its admins", async () => {
+test("fields, arguments, literals and input types that its members and tokens use are listed for its admins", async () => {
   const { owen, ada, max, olga, harbour, summit } = world;
   const document = `query ($filter: UnitsFilter) {
     leads(filter: { status: [NEW] }, first: 3) { ...Named }
@@ -48,7 +48,7 @@ test("fields, arguments, literals and input types of its members and tokens are 
   expect(await usageOf(olga, summit.id)).not.toContain("Lead.firstName");
 });
 
-test("a token that is restricted to an organization uses the schema for that one; refused documents use nothing", async () => {
+test("uses by a token for one organization count for that one; refused documents do not count", async () => {
   const { api, owen, olga, summit, harbour } = { ...world, api: world };
   const other = await owen.get(
     `mutation ($input: CreateOrganizationInput!) { createOrganization(input: $input) { id } }`,
@@ -64,7 +64,7 @@ test("a token that is restricted to an organization uses the schema for that one
   );
   expect(await usageOf(owen, other.createOrganization.id)).not.toContain("Lead.lastName");
   expect(await usageOf(olga, summit.id)).not.toContain("Lead.shoeSize");
-  // A program that may read leads only is told as little as a member.
+  // A token restricted to reading leads sees as little as a member.
   const reader = await programOf(api, owen, { scopes: ["lead.read"] });
   expect(await usageOf(reader, harbour.id)).toEqual([]);
 });

@@ -43,7 +43,7 @@ beforeAll(async () => {
   await affiliate(world, project, bank, "LENDER");
   people = { owen, max, mia, sam, bob, lena, olga, bea, gus, anonymous: world.anonymous };
 
-  // One word that everything has which somebody may see, or may not.
+  // A word in every record, visible or not.
   const lead = (name: string, projectId: string, more: Record<string, unknown> = {}) =>
     create("createLead", { projectId, name, ...more });
   const agent = { name: "Zephyr Agent", email: "agent@broker.example", brokerage: "Best Brokers" };
@@ -93,7 +93,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-describe("what is seen", () => {
+describe("visibility", () => {
   const matrix = `
                 | owen | max | mia | sam | bob | lena | olga | bea | gus | anonymous
 LEAD            | 4    | 3   | 3   | 1   | –   | –    | 1    | –   | –   | –
@@ -108,7 +108,7 @@ FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
     for (const name of names) {
       const found = await search("zephyr", people[name]!, { types: [type] });
       expect(new Set(found.map((result) => result.type)).size).toBeLessThanOrEqual(1);
-      // Asked for a beginning, for a word with a letter wrong, and among all kinds, it is the same.
+      // The result is the same for a prefix, a word with a typo, and among all types.
       for (const query of ["zeph", "zepyr"])
         expect([name, query, (await search(query, people[name]!, { types: [type] })).length]).toEqual([
           name,
@@ -120,7 +120,7 @@ FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
     expect(cells).toEqual(expected);
   });
 
-  test("projects: the portfolio, those that are public, the one that was bought", async () => {
+  test("projects: the portfolio, public ones, the one of a purchase", async () => {
     const seen = async (person: Person) =>
       (await titles("qu pa ha su".split(" ")[0]!, person, { types: ["PROJECT"] }))[0];
     expect(await seen(world.owen)).toBe("Quiet Quay");
@@ -134,7 +134,7 @@ FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
       expect(await titles("harbour view", people[name]!)).toEqual([]);
   });
 
-  test("one project: by id or slug, with what is seen there", async () => {
+  test("one project: by id or slug, with its visible records", async () => {
     const count = async (person: Person, projectId: string) =>
       (await search("zephyr", person, { projectId })).map((result) => result.type).sort();
     expect(await count(world.owen, world.project.slug)).toEqual([
@@ -165,7 +165,7 @@ FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
     for (const person of [world.olga, world.anonymous])
       expect(await count(person, world.project.id)).toEqual([]);
     expect(await count(world.owen, "no-such-project")).toEqual([]);
-    // Whoever knows the address of an unlisted project finds what is in it, and nobody finds it by its words.
+    // An unlisted project can be searched by its slug, but is not found by its words.
     const set = (visibility: string) =>
       world.owen.get(`mutation ($input: UpdateProjectInput!) { updateProject(input: $input) { id } }`, {
         input: { id: world.project.id, visibility },
@@ -182,7 +182,7 @@ FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
     expect(await search("zephyr harbour", world.anonymous)).toEqual([]);
   });
 
-  test("fields that are not shown are not searched", async () => {
+  test("hidden fields are not searched", async () => {
     for (const query of [
       "777123",
       "888123",
@@ -199,7 +199,7 @@ FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
     expect(await titles("agent@broker.example")).toEqual(["Zephyr Agent"]);
   });
 
-  test("an access token finds what its scopes allow", async () => {
+  test("an access token finds records within its scopes", async () => {
     const program = await programOf(world, world.owen, { scopes: ["inventory.read", "project.read"] });
     const found = await search("zephyr", program);
     expect(new Set(found.map((result) => result.type))).toEqual(new Set(["UNIT", "FLOOR_PLAN"]));
@@ -207,7 +207,7 @@ FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
   });
 });
 
-describe("what is found", () => {
+describe("matches", () => {
   beforeAll(async () => {
     const { project, park } = world;
     for (const [name, more] of [
@@ -284,7 +284,7 @@ describe("what is found", () => {
     expect((await titles(query)).sort()).toEqual([...expected].sort());
   });
 
-  test("best first, the same each time, and a part of it is its beginning", async () => {
+  test("best first, in a stable order, and a smaller page is its beginning", async () => {
     expect(await titles("john smith")).toEqual(["John Smith", "Smith John Holding"]);
     const all = await search("smi");
     expect(all.map((result) => result.score)).toEqual(
@@ -299,7 +299,7 @@ describe("what is found", () => {
     expect((await search("public park"))[0]).toMatchObject({ type: "PROJECT", score: 1 });
   });
 
-  test("kinds: those that are asked for, all without, none of none", async () => {
+  test("types: the given ones, all by default, none for an empty list", async () => {
     const kinds = async (types: string[] | null) =>
       [...new Set((await search("zephyr", world.owen, { types })).map((r) => r.type))].sort();
     expect(await kinds(null)).toEqual(["BUYER", "BUYER_AGENT", "FLOOR_PLAN", "LEAD", "UNIT"]);
@@ -307,7 +307,7 @@ describe("what is found", () => {
     expect(await kinds([])).toEqual([]);
   });
 
-  test("what a result says", async () => {
+  test("contents of a result", async () => {
     const fields =
       "type title subtitle snippet highlights url imageUrl project { title } node { __typename ... on Lead { email } ... on Unit { number } }";
     const ask = async (query: string, person = world.owen) =>
@@ -349,7 +349,7 @@ describe("what is found", () => {
       );
   });
 
-  test("a change is found by the next query, and what is deleted is not", async () => {
+  test("a change is found by the next query, and a deleted record is not", async () => {
     const { owen, project, max, sam, olga } = world;
     const mutate = (field: string, input: Record<string, unknown>, person = owen) =>
       person.get(mutationOf(field, "{ __typename }"), { input });
@@ -378,7 +378,7 @@ describe("what is found", () => {
     for (const person of [owen, olga]) expect(await titles("latecomer", person)).toEqual([]);
   });
 
-  test("a page of many costs as many statements as one of few", async () => {
+  test("a page of many takes as many statements as one of few", async () => {
     const ask = (first: number) =>
       world.statements(() =>
         world.owen.get(
@@ -386,7 +386,7 @@ describe("what is found", () => {
           { first },
         ),
       );
-    // Both kinds are in the smallest page, too.
+    // Both types are in the smallest page, too.
     const few = await world.statements(() =>
       world.owen.get(
         `{ search(query: "zephyr harbour", types: [LEAD, UNIT]) { id project { title } node { __typename ... on Unit { title } } } }`,
@@ -407,7 +407,7 @@ describe("what is found", () => {
       [world.project.id],
     );
     expect(await waiting()).toBeGreaterThan(1);
-    // Changed before its turn: found as it is now.
+    // A record that is changed before it is indexed is found by its present name.
     await world.owner.query("update app_public.leads set name = 'Quorum Changed' where name = 'Quorum Nr 7'");
     expect(await titles("quorum", world.olga)).toEqual([]);
     expect(await waiting()).toBeGreaterThan(1);
@@ -423,7 +423,7 @@ describe("what is found", () => {
       `{ leadsConnection(filter: { query: "quota" }) { totalCount } }`,
     );
     expect(leadsConnection.totalCount).toBe(1200);
-    // The records of what is found are looked up by their keys, under row security too.
+    // The found records are looked up by their keys, also under row security.
     await world.owner.query("analyze app_public.leads");
     const found = await explain(
       world,
@@ -432,7 +432,7 @@ describe("what is found", () => {
     );
     expect(found.indexes).toContain("leads_pkey");
     expect(found.touched("leads")).toBe(20);
-    // So do many that are changed at once: not found by what they were, found by what they are.
+    // So are bulk updates: found by the new words and not the old ones.
     await world.owner.query(
       "update app_public.leads set name = replace(name, 'Quota', 'Quarto') where name like 'Quota Nr %'",
     );
@@ -449,7 +449,7 @@ describe("what is found", () => {
     expect(await waiting()).toBe(0);
   });
 
-  test("records loaded without triggers are found after fill_search_texts, and filling changes nothing else", async () => {
+  test("records loaded without triggers are found after fill_search_texts, which changes nothing else", async () => {
     const { owner } = world;
     const texts = async () =>
       (
@@ -463,7 +463,7 @@ describe("what is found", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("refusals", () => {
   test.each<[what: string, variables: Record<string, unknown>, refusal: Record<string, unknown>]>([
     ["nothing", { query: "" }, { code: "BAD_USER_INPUT", field: "query" }],
     ["spaces", { query: " \t " }, { code: "BAD_USER_INPUT", field: "query" }],

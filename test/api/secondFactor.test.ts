@@ -6,7 +6,7 @@ import { codeOf, enrolled } from "../harness/secondFactor.ts";
 import { password, setConfirmed } from "../harness/signUp.ts";
 import { programOf, startWorld, type World } from "../harness/world.ts";
 
-// A second factor: whoever has the password alone, or the mailbox alone, or a token alone, gets nowhere.
+// A second factor: neither the password, the mailbox nor a token alone is sufficient.
 
 let world: World;
 
@@ -24,7 +24,7 @@ const loginError = async (person: Person, code?: string, secret?: string) =>
 const required = { code: "UNAUTHENTICATED", reason: "SECOND_FACTOR_REQUIRED", field: "secondFactorCode" };
 const wrong = { code: "UNAUTHENTICATED", reason: "SECOND_FACTOR_WRONG", field: "secondFactorCode" };
 const works = async (person: Person) => (await person.ask("{ viewer { id } }")).status === 200;
-const told = async (person: Person) =>
+const notices = async (person: Person) =>
   (
     await world.owner.query<{ change: string }>(
       "select payload ->> 'change' as change from graphile_worker._private_jobs where payload ->> 'user_id' = $1 and payload ->> 'change' is not null order by id",
@@ -33,7 +33,7 @@ const told = async (person: Person) =>
   ).rows.map(({ change }) => change);
 const otherCode = (code: string) => String((Number(code) + 123_457) % 1_000_000).padStart(6, "0");
 
-test("an app is enrolled by its first code; from then on the password alone opens nothing", async () => {
+test("an app is enrolled by its first code; from then on the password alone is not sufficient", async () => {
   const person = await world.signUp("Flo Factor");
   const other = world.person((await login(person)).data.login.token);
   const program = await programOf(world, person, { name: "Script" });
@@ -52,7 +52,7 @@ test("an app is enrolled by its first code; from then on the password alone open
     [person.id],
   );
   expect(rows[0].sealed).not.toContain(made.secret);
-  // Nothing asks for it until a code has confirmed it.
+  // It is not required until a code has confirmed it.
   expect(await loginError(person)).toBeUndefined();
   const factor = "{ viewer { secondFactor { enabledAt recoveryCodesLeft } } }";
   expect((await person.get(factor)).viewer.secondFactor).toBeNull();
@@ -61,7 +61,7 @@ test("an app is enrolled by its first code; from then on the password alone open
     code: "BAD_USER_INPUT",
     field: "code",
   });
-  // Of one step of time, whichever it is when they are sent.
+  // Codes of consecutive time steps, independent of when they are sent.
   const [code, next] = [codeOf(made.secret), codeOf(made.secret, 1)];
   const { confirmSecondFactor: given } = await person.get(confirm, { input: { code } });
   expect(new Set(given.codes).size).toBe(10);
@@ -70,12 +70,12 @@ test("an app is enrolled by its first code; from then on the password alone open
     enabledAt: expect.any(String),
     recoveryCodesLeft: 10,
   });
-  // The other sessions were opened without it; what a program has stays.
+  // The other sessions, opened without it, have ended; access tokens remain.
   expect([await works(person), await works(other), await works(program)]).toEqual([true, false, true]);
   expect(await loginError(person)).toMatchObject(required);
   expect(await loginError(person, "not a code")).toMatchObject(wrong);
-  expect(await told(person)).toContain("SECOND_FACTOR_ENABLED");
-  // The one that confirmed it was used; the next one opens the account, once.
+  expect(await notices(person)).toContain("SECOND_FACTOR_ENABLED");
+  // The confirming code is used up; the next one can sign in once.
   expect(await loginError(person, code)).toMatchObject(wrong);
   expect((await login(person, `${next.slice(0, 3)} ${next.slice(3)}`)).data.login.user.email).toBe(
     person.email,
@@ -93,7 +93,7 @@ test("an app is enrolled by its first code; from then on the password alone open
   ).toMatchObject({ code: "BAD_USER_INPUT" });
 });
 
-test("whatever asks for the password refuses a wrong one, and then a missing or wrong code, and does nothing", async () => {
+test("every operation with a password refuses a wrong one, then a missing or wrong code, and changes nothing", async () => {
   const [person, member, plain] = await Promise.all(
     ["Pru Proof", "Mem Proof", "Pla Proof"].map((name) => world.signUp(name)),
   );
@@ -103,7 +103,7 @@ test("whatever asks for the password refuses a wrong one, and then a missing or 
      values ($1, $2, 'OWNER'), ($1, $3, 'MEMBER')`,
     [world.harbour.id, person!.id, member!.id],
   );
-  /** By function; the first has no second factor, as whoever enrolls one. */
+  /** By function; the first is called by a user without a second factor. */
   const inputs: Record<string, { input: object; field?: string; person?: Person }> = {
     enroll_second_factor: { input: {}, person: plain! },
     request_email_change: { input: { email: "pru.proof.new@example.com" } },
@@ -114,7 +114,7 @@ test("whatever asks for the password refuses a wrong one, and then a missing or 
     erase_account: { input: {} },
     request_organization_deletion: { input: { organizationId: world.harbour.id } },
   };
-  // Signing in is proved above and below.
+  // Signing in has tests of its own.
   const { rows } = await world.owner.query<{ name: string }>(
     `select proname as name from pg_proc where pronamespace = 'app_public'::regnamespace and proname <> 'login'
        and 'app_public.password_proof'::regtype = any (proargtypes) order by 1`,
@@ -153,7 +153,7 @@ test("whatever asks for the password refuses a wrong one, and then a missing or 
   expect(await state()).toEqual(before);
 });
 
-test("of many at once with one code, one gets in", async () => {
+test("of many concurrent sign-ins with one code, one succeeds", async () => {
   const person = await world.signUp("Ray Race");
   const app = await enrolled(world, person);
   const code = await app.next();
@@ -161,7 +161,7 @@ test("of many at once with one code, one gets in", async () => {
   expect(answers.filter(({ errors }) => !errors)).toHaveLength(1);
 });
 
-test("a recovery code takes the place of the app, once, however it is typed", async () => {
+test("a recovery code replaces the app, once, in any spelling", async () => {
   const person = await world.signUp("Rea Recovery");
   const { recoveryCodes, next } = await enrolled(world, person);
   const [first, second, third] = recoveryCodes as [string, string, string];
@@ -169,7 +169,7 @@ test("a recovery code takes the place of the app, once, however it is typed", as
   expect(await loginError(person, first)).toMatchObject(wrong);
   const typed = ` ${second.toUpperCase().replaceAll("-", " ").replaceAll("0", "O").replaceAll("1", "l")} `;
   expect(await loginError(person, typed)).toBeUndefined();
-  expect((await told(person)).filter((change) => change === "RECOVERY_CODE_USED")).toHaveLength(2);
+  expect((await notices(person)).filter((change) => change === "RECOVERY_CODE_USED")).toHaveLength(2);
   expect((await person.get("{ viewer { secondFactor { recoveryCodesLeft } } }")).viewer.secondFactor).toEqual(
     {
       recoveryCodesLeft: 8,
@@ -177,11 +177,11 @@ test("a recovery code takes the place of the app, once, however it is typed", as
   );
   const { rows } = await world.owner.query("select code_sha256::text from app_private.recovery_codes");
   expect(JSON.stringify(rows)).not.toContain(third.replaceAll("-", ""));
-  // Somebody else's is none.
+  // The code of another user is not accepted.
   const other = await world.signUp("Oda Other");
   await enrolled(world, other);
   expect(await loginError(other, third)).toMatchObject(wrong);
-  // Renewed, those of before work no more; and it takes both, the password and a code.
+  // Renewing invalidates the former codes, and requires both the password and a code.
   const renew = mutationOf("renewRecoveryCodes", "{ codes }");
   expect(await person.refused(renew, { input: { password, secondFactorCode: "000000" } })).toMatchObject({
     code: "BAD_USER_INPUT",
@@ -194,12 +194,12 @@ test("a recovery code takes the place of the app, once, however it is typed", as
   expect(await loginError(person, fresh.codes[0])).toBeUndefined();
 });
 
-test("who does not know the password learns nothing of the second factor, and uses up no try of it", async () => {
+test("without the password, the second factor is not revealed, and no attempt is counted", async () => {
   const person = await world.signUp("Pip Private");
   const app = await enrolled(world, person);
   await world.owner.query("truncate app_private.limit_uses");
   const plain = await world.signUp("Pit Plain");
-  const asked = async (who: Person) => {
+  const responseTo = async (who: Person) => {
     const { result, texts } = await world.statements(() =>
       login(who, codeOf(app.secret), "a wrong password"),
     );
@@ -208,14 +208,14 @@ test("who does not know the password learns nothing of the second factor, and us
       errors: result.errors!.map(({ message, extensions }) => [message, { ...extensions, requestId: "" }]),
     };
   };
-  expect(await asked(person)).toEqual(await asked(plain));
-  await asked(person);
+  expect(await responseTo(person)).toEqual(await responseTo(plain));
+  await responseTo(person);
   const { rows } = await world.owner.query(
     "select 1 from app_private.limit_uses where key like 'second_factor.hour %'",
   );
   expect(rows.length).toBe(0);
   await world.owner.query("truncate app_private.limit_uses");
-  // Nor does anybody see who has one.
+  // Other users do not see it either.
   const document = "query ($id: ID!) { user(id: $id) { secondFactor { enabledAt } } }";
   await world.owner.query(
     "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'MEMBER')",
@@ -224,7 +224,7 @@ test("who does not know the password learns nothing of the second factor, and us
   expect((await world.owen.get(document, { id: person.id })).user).toEqual({ secondFactor: null });
   const restricted = await programOf(world, person, { scopes: ["org.member"] });
   expect((await restricted.get(document, { id: person.id })).user).toEqual({ secondFactor: null });
-  // An account without one takes a code along and ignores it.
+  // An account without a second factor ignores the code.
   expect(await loginError(plain, "123456")).toBeUndefined();
 });
 
@@ -244,8 +244,8 @@ test("ten wrong codes an hour, also in parallel, lock the factor, and the user i
     code: "RATE_LIMITED",
     retryAfterSeconds: expect.any(Number),
   });
-  expect((await told(person)).filter((change) => change === "SECOND_FACTOR_GUESSED")).toHaveLength(1);
-  // Who has the mailbox is not locked out by who has the password.
+  expect((await notices(person)).filter((change) => change === "SECOND_FACTOR_GUESSED")).toHaveLength(1);
+  // The lock does not apply to resetting the password by mail.
   const { rows } = await world.owner.query("select code from app_private.issue_user_otp($1)", [person.id]);
   const reset = await world.anonymous.ask(mutationOf("resetPassword", "{ email }"), {
     input: { token: rows[0].code, password: "a password nobody knows", secondFactorCode: await app.next() },
@@ -284,7 +284,7 @@ test("a session with the password cannot change anything without a code", async 
     expect(
       (await who.refused(disable, { input: { password, secondFactorCode: await app.next() } })).code,
     ).toBe(who === restricted ? "FORBIDDEN" : "UNAUTHENTICATED");
-  // With one, all of it.
+  // With a code, everything.
   for (const [field, selection, input] of tries.toReversed())
     await person.get(mutationOf(field, selection), {
       input: {
@@ -300,7 +300,9 @@ test("a session with the password cannot change anything without a code", async 
       })
     ).disableSecondFactor,
   ).toEqual({ secondFactor: null });
-  expect(await told(person)).toEqual(expect.arrayContaining(["SECOND_FACTOR_DISABLED", "PASSWORD_CHANGED"]));
+  expect(await notices(person)).toEqual(
+    expect.arrayContaining(["SECOND_FACTOR_DISABLED", "PASSWORD_CHANGED"]),
+  );
   expect(await loginError(person, undefined, "whatever the thief likes")).toBeUndefined();
 });
 
@@ -352,7 +354,7 @@ test("an unconfirmed enrolment expires after an hour, and a new one replaces it"
   expect((await confirm(codeOf(await enroll()))).errors).toBeUndefined();
 });
 
-test("SQL believes no step of time of anybody who has not read the sealed secret", async () => {
+test("SQL accepts a time step only from callers that have read the sealed secret", async () => {
   const person = await world.signUp("Sue Statement");
   await enrolled(world, person);
   const { rows } = await world.owner.query(

@@ -12,9 +12,9 @@ import { programOf } from "../harness/world.ts";
 let world: Payments;
 let owen: Person;
 let create: Create;
-/** Public, and visitors reserve there, for a fee. */
+/** A public project in which visitors can reserve, for a fee. */
 let tower: { id: string };
-/** Public, and visitors reserve there without a fee. */
+/** A public project in which visitors can reserve without a fee. */
 let villas: { id: string };
 let serial = 0;
 
@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** How many homes the visitors of the one network that there is here may hold at a time. */
+/** Sets the maximum number of homes that visitors of one network may hold at a time. */
 const allowNetwork = (most: number) =>
   world.owner.query(
     `insert into app_private.limit_changes (name, most, reason) values ('visitor_hold.network', $1, 'A test.')
@@ -65,7 +65,7 @@ const reserving = `{ id number status isSelfService expiresAt expiration price l
 const hold = (person: Person, unitId: string) => run(person, "createUnitHold", { unitId }, holding);
 const reserve = (person: Person, unitId: string, input: Record<string, unknown> = {}) =>
   run(person, "createReservation", { unitId, acceptedTerms: true, ...input }, reserving);
-const look = async (person: Person, id: string) =>
+const read = async (person: Person, id: string) =>
   (await person.get(`query ($id: ID!) { reservation(id: $id) ${reserving} }`, { id })).reservation;
 const pay = async (person: Person, depositId: string, amount = "500.00", token = "tok_visa") => {
   const { id: cardId } = await run(person, "createProcessorCard", { token });
@@ -94,7 +94,7 @@ const actors = async (id: string) =>
   ).rows.map(({ name, actor_type }) => `${name} ${actor_type}`);
 
 describe("a visitor", () => {
-  test("holds a home, reserves it, pays the fee, and has it; the team sees a lead with a reservation", async () => {
+  test("holds a home, reserves it and pays the fee; the team sees a lead with a reservation", async () => {
     const vera = await world.signUp("Vera Visitor");
     const home = await unit();
     expect(
@@ -135,7 +135,7 @@ describe("a visitor", () => {
       source: "WEB_DIRECT",
       status: "NEW",
     });
-    // What she sees of it is the hold, not the lead.
+    // She sees the hold, but not the lead.
     expect(held.lead).toBeNull();
 
     const reservation = await reserve(vera, home, { buyerLegalName: "Vera Visitor" });
@@ -148,10 +148,10 @@ describe("a visitor", () => {
       unit: { status: "RESERVED" },
       feeDeposit: { status: "SCHEDULED", amountDue: "500.00" },
     });
-    expect((await look(owen, reservation.id)).lead.id).toBe(seen.unitHold.lead.id);
+    expect((await read(owen, reservation.id)).lead.id).toBe(seen.unitHold.lead.id);
     const { status } = await pay(vera, reservation.feeDeposit.id);
     expect(status).toBe("SUCCEEDED");
-    const confirmed = await look(vera, reservation.id);
+    const confirmed = await read(vera, reservation.id);
     expect(confirmed).toMatchObject({ status: "CONFIRMED", feeDeposit: { status: "PAID" } });
     expect(hoursFromNow(confirmed.expiresAt)).toBe(72);
     const { lead, reservations } = await owen.get(
@@ -166,13 +166,13 @@ describe("a visitor", () => {
       "reservation.created BUYER",
       expect.stringMatching(/^reservation\.confirmed /),
     ]);
-    // It lasts beyond the hold.
+    // The reservation outlasts the hold.
     await passTime(world.owner, "3 hours");
-    expect(await look(vera, reservation.id)).toMatchObject({
+    expect(await read(vera, reservation.id)).toMatchObject({
       status: "CONFIRMED",
       unit: { status: "RESERVED" },
     });
-    // And is hers to cancel.
+    // She can cancel it.
     expect(
       await run(
         vera,
@@ -181,16 +181,16 @@ describe("a visitor", () => {
         "{ status }",
       ),
     ).toEqual({ status: "CANCELLED" });
-    expect(await look(owen, reservation.id)).toMatchObject({ feeDeposit: { status: "PAID" } });
+    expect(await read(owen, reservation.id)).toMatchObject({ feeDeposit: { status: "PAID" } });
   });
 
-  test("who does not pay in time does not keep it, and has it not again for a day", async () => {
+  test("loses it without a payment in time, and cannot hold the home again for a day", async () => {
     const vic = await world.signUp("Vic Visitor");
     const home = await unit();
     const { id, feeDeposit } = await reserve(vic, home);
     await passTime(world.owner, "3 hours");
     expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE" });
-    expect(await look(vic, id)).toMatchObject({ status: "EXPIRED", feeDeposit: { status: "CANCELLED" } });
+    expect(await read(vic, id)).toMatchObject({ status: "EXPIRED", feeDeposit: { status: "CANCELLED" } });
     const { id: cardId } = await run(vic, "createProcessorCard", { token: "tok_visa" });
     expect(
       (
@@ -205,7 +205,7 @@ describe("a visitor", () => {
     await hold(vic, home);
   });
 
-  test("gives a hold back", async () => {
+  test("can release a hold", async () => {
     const vivi = await world.signUp("Vivi Visitor");
     const other = await world.signUp("Otto Other");
     const home = await unit();
@@ -221,7 +221,7 @@ describe("a visitor", () => {
     await hold(other, home);
   });
 
-  test("without a fee to pay first reserves for the hours of the project, until the team confirms it", async () => {
+  test("without a fee, reserves for the hours of the project until the team confirms it", async () => {
     const vito = await world.signUp("Vito Visitor");
     const { id, expiresAt, feeDeposit } = await reserve(vito, await unit({ projectId: villas.id }));
     expect(hoursFromNow(expiresAt)).toBe(72);
@@ -230,10 +230,10 @@ describe("a visitor", () => {
     expect(await run(owen, "updateReservation", { id, status: "CONFIRMED" }, "{ status }")).toEqual({
       status: "CONFIRMED",
     });
-    expect(hoursFromNow((await look(vito, id)).expiresAt)).toBe(72);
+    expect(hoursFromNow((await read(vito, id)).expiresAt)).toBe(72);
   });
 
-  test("is the lead that the project knows by their address, unless that was closed", async () => {
+  test("is the existing lead with their address, unless that is closed", async () => {
     const vita = await world.signUp("Vita Visitor");
     const known = await createLead(owen, { projectId: tower.id, name: "V. V.", email: vita.email });
     const { id } = await hold(vita, await unit());
@@ -250,25 +250,25 @@ describe("a visitor", () => {
     expect(await leadOf(again.id)).not.toBe(known.id);
   });
 
-  test("whose bank refuses tries another card, and is confirmed when all of the fee is paid, be it in parts", async () => {
+  test("can try another card after a refusal, and is confirmed when the whole fee is paid, also in parts", async () => {
     const vala = await world.signUp("Vala Visitor");
     const { id, feeDeposit } = await reserve(vala, await unit());
     expect((await pay(vala, feeDeposit.id, "500.00", "tok_chargeCustomerFail")).status).toBe(
       "REQUIRES_PAYMENT_METHOD",
     );
-    expect(await look(vala, id)).toMatchObject({ status: "PENDING", feeDeposit: { status: "INVOICED" } });
+    expect(await read(vala, id)).toMatchObject({ status: "PENDING", feeDeposit: { status: "INVOICED" } });
     await pay(vala, feeDeposit.id, "200.00");
-    expect(await look(vala, id)).toMatchObject({
+    expect(await read(vala, id)).toMatchObject({
       status: "PENDING",
       feeDeposit: { status: "PARTIALLY_PAID" },
     });
     await pay(vala, feeDeposit.id, "300.00");
-    expect(await look(vala, id)).toMatchObject({ status: "CONFIRMED" });
+    expect(await read(vala, id)).toMatchObject({ status: "CONFIRMED" });
   });
 });
 
-describe("what is refused", () => {
-  test("where the project does not allow it; what is not public is not there", async () => {
+describe("refusals", () => {
+  test("if the project does not allow it; invisible projects are reported as unknown", async () => {
     const viktor = await world.signUp("Viktor Visitor");
     const off = await createProject(owen, {
       organizationId: world.harbour.id,
@@ -286,12 +286,12 @@ describe("what is refused", () => {
       });
       const unknown = await refuse(viktor, field, { unitId: nowhere });
       expect(unknown).toMatchObject({ code: "NOT_FOUND", field: "unitId" });
-      // Alike, but for the id of the request.
+      // Equal except for the request id.
       for (const unitId of [hidden, unreleased])
         expect(await refuse(viktor, field, { unitId })).toEqual({ ...unknown, requestId: expect.anything() });
       expect((await refuse(world.anonymous, field, { unitId: inOff })).code).toBe("UNAUTHENTICATED");
     }
-    // Taken off the market while allowed, paused, or made private: no longer.
+    // No longer possible after the unit is taken off the market, or the project is paused or private.
     const home = await unit();
     await run(owen, "updateProject", { id: tower.id, status: "PAUSED" });
     expect((await refuse(viktor, "createUnitHold", { unitId: home })).code).toBe("FORBIDDEN");
@@ -302,7 +302,7 @@ describe("what is refused", () => {
     await hold(viktor, home);
   });
 
-  test("who has not confirmed the address, and tokens that are not for own deals", async () => {
+  test("of visitors with an unconfirmed address, and of tokens without the scope for own deals", async () => {
     const una = await world.signUp("Una Unconfirmed");
     const home = await unit();
     await setConfirmed(world.owner, una.id!, false);
@@ -319,7 +319,7 @@ describe("what is refused", () => {
     expect((await reader.get("query ($id: ID!) { unitHold(id: $id) { id } }", { id })).unitHold).toBeNull();
   });
 
-  test("what the sales team decides", async () => {
+  test("decisions of the sales team", async () => {
     const vigo = await world.signUp("Vigo Visitor");
     const unitId = await unit();
     for (const input of [
@@ -340,7 +340,7 @@ describe("what is refused", () => {
     );
   });
 
-  test("a third home at a time; too many from one network", async () => {
+  test("of a third home at a time, and of too many from one network", async () => {
     const homes = await Promise.all(Array.from({ length: 6 }, () => unit()));
     const vlad = await world.signUp("Vlad Visitor");
     const answers = await Promise.all(
@@ -351,7 +351,7 @@ describe("what is refused", () => {
       code: "RATE_LIMITED",
       retryAfterSeconds: expect.any(Number),
     });
-    // Giving them back does not make room: nobody goes through a tower home by home.
+    // Releasing them does not restore the limit, so that nobody can hold all homes one after the other.
     for (const { data } of answers)
       if (data.createUnitHold) await run(vlad, "deleteUnitHold", { id: data.createUnitHold.id });
     expect((await refuse(vlad, "createUnitHold", { unitId: homes[4] })).code).toBe("RATE_LIMITED");
@@ -361,7 +361,7 @@ describe("what is refused", () => {
     await allowNetwork(1000);
   });
 
-  test("of twenty visitors at once, one has the home", async () => {
+  test("of twenty concurrent visitors, one gets the home", async () => {
     const people = await Promise.all(Array.from({ length: 20 }, (_, i) => world.signUp(`Racer ${i}`)));
     const unitId = await unit();
     const answers = await Promise.all(
@@ -373,7 +373,7 @@ describe("what is refused", () => {
     );
     const codes = answers.flatMap(({ errors }) => errors ?? []).map(({ extensions }) => extensions.code);
     expect(codes).toEqual(Array(19).fill("INVENTORY_UNAVAILABLE"));
-    // Whoever did not get it left no lead behind.
+    // The others created no lead.
     const { rows } = await world.owner.query(
       "select count(*)::int from app_public.leads where project_id = $1 and name like 'Racer %'",
       [tower.id],

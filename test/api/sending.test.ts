@@ -1,6 +1,6 @@
 /**
- * Limits on mails to people outside of an organization, which are sent under the name of the service: few mails, few
- * recipients, and none before the sender is verified.
+ * Limits on mails to people outside of an organization, which are sent under the name of the service: few
+ * mails, few recipients, and none before the sender is verified.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Email } from "postal-mime";
@@ -102,7 +102,7 @@ test("inviting requires a confirmed email address", async () => {
     ]);
   expect(await sent()).toEqual([]);
 
-  // As they are told.
+  // By the operation that the message names.
   await owen.get(mutationOf("requestEmailVerification", ""), { input: {} });
   const [mail] = await sent();
   expect(recipients([mail!])).toEqual([owen.email]);
@@ -112,7 +112,7 @@ test("inviting requires a confirmed email address", async () => {
   );
   await owen.get(mutationOf("verifyEmail"), { input: { token } });
   await owen.get(mutationOf("inviteBuyer", ""), { input: { buyerId } });
-  // Its owner is told too that the address is confirmed now.
+  // The mail about the confirmation of the address is sent too.
   expect(recipients(await sent()).sort()).toEqual(["bea@elsewhere.example", owen.email]);
 });
 
@@ -130,7 +130,7 @@ test("an organization without a confirmed owner cannot send to external recipien
   expect(await sent()).toHaveLength(1);
 });
 
-test("one address gets 20 mails a day of an organization, whatever is sent; the others wait", async () => {
+test("one address receives at most 20 mails a day from an organization, of all kinds; the others wait", async () => {
   await forget();
   const workflow = await createWorkflow(world, letter(), { reentry: "ALWAYS" });
   const { id } = await anyLead();
@@ -150,7 +150,7 @@ test("one address gets 20 mails a day of an organization, whatever is sent; the 
   expect(await sent()).toHaveLength(5);
 });
 
-test("the quota of the organization holds for mails and invitations, tells when it frees, and an operator raises it", async () => {
+test("the quota of the organization applies to mails and invitations, reports when it frees, and can be raised by an operator", async () => {
   await forget();
   await grant(3);
   const workflow = await createWorkflow(world, letter());
@@ -173,7 +173,7 @@ test("the quota of the organization holds for mails and invitations, tells when 
     message: expect.stringContaining("sendingQuotas"),
   });
   expect(refused.retryAfterSeconds).toBeGreaterThan(82_000);
-  // Members are no strangers: they are written to.
+  // Mails to members do not count.
   await reaches(
     world.owen,
     await start(
@@ -190,7 +190,7 @@ test("the quota of the organization holds for mails and invitations, tells when 
   expect(await sent()).toHaveLength(2);
   await world.owen.get(mutationOf("createOrganizationInvite"), { input: invitation });
   expect(await quotas(world.owen)).toMatchObject([{ perDay: 6, used: 6 }, {}]);
-  // An hour that is a day old has passed.
+  // Counts older than 24 hours are no longer included.
   await sql("update app_private.sending_counts set hour = hour - interval '24 hours'");
   expect(await quotas(world.owen)).toMatchObject([{ used: 0, freesAt: null }, {}]);
   await sent();
@@ -206,7 +206,7 @@ test("concurrent mails never exceed the quota, and refused mails are returned to
   const waits = await Promise.all(Array.from({ length: 40 }, (_, n) => reserve(n)));
   expect(waits.filter((wait) => wait === 0)).toHaveLength(7);
   for (const wait of waits.filter((one) => one > 0)) expect(wait).toBeGreaterThan(82_000);
-  // Those that have to wait are counted nowhere.
+  // Waiting mails are not counted.
   expect(await sql("select count(*)::int as n from app_private.limit_uses")).toEqual([{ n: 14 }]);
   const taken = waits.indexOf(0);
   await sql("select app_private.return_mail($1, $2)", [id, `r${taken}@elsewhere.example`]);
@@ -222,7 +222,7 @@ test("concurrent mails never exceed the quota, and refused mails are returned to
   await forget();
 });
 
-test("the quota grows with age, and with taking payments", async () => {
+test("the quota grows with age, and with accepting payments", async () => {
   await forget();
   const tier = async (age: string) => {
     await sql("update app_public.organizations set inserted_at = now() - $2::interval where id = $1", [
@@ -272,10 +272,10 @@ test("an unknown address gets mails after its owner's consent, until they withdr
   ] as const)
     expect(["NOT_FOUND", code]).toContain((await person.refused(request, { input: ask })).code);
   for (let n = 0; n < 3; n++) await world.ada.get(request, { input: ask });
-  const asked = await sent();
-  expect(recipients(asked)).toEqual([email]);
+  const questions = await sent();
+  expect(recipients(questions)).toEqual([email]);
   expect((await write("FAILED")).error).toMatch(refusal);
-  await press(asked[0]!, /\/confirm\/\w+/);
+  await press(questions[0]!, /\/confirm\/\w+/);
   await write("COMPLETED");
   const [mail] = await sent();
   expect(recipients([mail!])).toEqual([email]);
@@ -283,7 +283,7 @@ test("an unknown address gets mails after its owner's consent, until they withdr
   expect((await write("FAILED")).error).toMatch(refusal);
 });
 
-test("what an organization writes as HTML formats text, and nothing else", async () => {
+test("HTML of an organization is reduced to text formatting", async () => {
   await forget();
   const html = `<html><head><style>p{display:none}</style><title>T</title></head><body onload="x()">
     <p style="color:red;position:fixed;display:none" onclick="x()">Hello {{ lead.name }}</p>
@@ -309,11 +309,11 @@ test("what an organization writes as HTML formats text, and nothing else", async
     "<!--",
   ])
     expect([bad, mail!.html!.toLowerCase().includes(bad)]).toEqual([bad, false]);
-  // What the service adds stands outside of everything that they opened.
+  // The footer of the service is outside of all elements that the text opened.
   expect(mail!.html).toMatch(/<div><\/div>\s*<p><a href="https:\/\/plat\.example\/unsubscribe\//);
 });
 
-test("a user can create ten organizations a day, and is told when the next one is allowed", async () => {
+test("a user can create ten organizations a day, and the refusal has the time of the next one", async () => {
   await forget();
   const founder = await world.signUp("Many Founder");
   const answers = await Promise.all(
@@ -327,19 +327,23 @@ test("a user can create ten organizations a day, and is told when the next one i
     expect(extensions).toMatchObject({ code: "RATE_LIMITED", retryAfterSeconds: expect.any(Number) });
 });
 
-test("an organization's address for enquiries is asked before visitors' words go there", async () => {
+test("an organization's address for enquiries must consent before messages are forwarded to it", async () => {
   await forget();
   await sql("update app_public.projects set visibility = 'PUBLIC' where id = $1", [world.project.id]);
   const victim = "victim@elsewhere.example";
   await world.owen.get(mutationOf("updateOrganization"), { input: { id: world.harbour.id, email: victim } });
-  const [asked, ...more] = await sent();
-  expect([recipients([asked!]), asked!.subject, more]).toEqual([[victim], "Enquiries to Harbour Homes", []]);
+  const [questions, ...more] = await sent();
+  expect([recipients([questions!]), questions!.subject, more]).toEqual([
+    [victim],
+    "Enquiries to Harbour Homes",
+    [],
+  ]);
   for (let n = 0; n < 3; n++)
     await world.anonymous.get(mutationOf("contactOrganization"), {
       input: { organizationId: world.harbour.id, name: "Vi", email: `vi${n}@example.com`, message: "Hello" },
     });
   expect(new Set(recipients(await sent()))).toEqual(new Set([world.owen.email]));
-  await press(asked!, /\/confirm\/\w+/);
+  await press(questions!, /\/confirm\/\w+/);
   await world.anonymous.get(mutationOf("contactOrganization"), {
     input: { organizationId: world.harbour.id, name: "Vi", email: "vi9@example.com", message: "Hello" },
   });

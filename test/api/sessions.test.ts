@@ -4,7 +4,7 @@ import { mutationOf } from "../harness/records.ts";
 import { password } from "../harness/signUp.ts";
 import { programOf, startWorld, type World } from "../harness/world.ts";
 
-// Sign-ins: each is seen and ended by its user, and by nobody else; a refresh token that was copied ends them.
+// Sessions: each is visible to its user only, who can end it; reuse of a refresh token ends the session.
 
 let world: World;
 
@@ -56,7 +56,7 @@ const jobs = async (change: string, id: string | null) =>
       [change, id],
     )
   ).rowCount;
-/** Lets the time of a session pass. */
+/** Moves a timestamp of a session back. */
 const ago = (column: string, interval: string, sessionId: string) =>
   world.owner.query(
     column.startsWith("r.")
@@ -65,7 +65,7 @@ const ago = (column: string, interval: string, sessionId: string) =>
     [interval, sessionId],
   );
 
-test("each sign-in is a session: its program, where from, when, and which is in use", async () => {
+test("each sign-in is a session, with its program, address, times and whether it is current", async () => {
   const person = await world.signUp("Sue Sessions");
   const first = await login(person, {}, { headers: { "user-agent": "curl/8.5.0" } });
   const second = await login(
@@ -89,14 +89,14 @@ test("each sign-in is a session: its program, where from, when, and which is in 
   });
   expect(shown[first.sessionId]).toMatchObject({ device: "curl", lastUsedAt: null, isCurrent: false });
   expect([second.refreshToken, second.refreshExpiresAt]).toEqual([null, null]);
-  // By an access token no session is in use, and a restricted one sees none.
+  // For an access token no session is current, and a restricted one sees none.
   const program = await programOf(world, person, { name: "Script" });
   expect((await sessionsOf(program.token!)).map(({ isCurrent }) => isCurrent)).toEqual([false, false, false]);
   const restricted = await programOf(world, person, { scopes: ["org.member"] });
   expect(await sessionsOf(restricted.token!)).toEqual([]);
 });
 
-test("others see and end none of them", async () => {
+test("other users cannot see or end them", async () => {
   const before = await sessionsOf(world.ada.token!);
   const document = "query ($id: ID!) { user(id: $id) { id sessions { id } } }";
   expect((await world.owen.get(document, { id: world.ada.id })).user).toEqual({
@@ -118,7 +118,7 @@ test("others see and end none of them", async () => {
   });
 });
 
-test("logout ends the session in use, another one, or all others, at once", async () => {
+test("logout ends the current session, another one, or all others, immediately", async () => {
   const person = await world.signUp("Lou Logout");
   const [one, two, three, four] = [
     await login(person),
@@ -126,18 +126,18 @@ test("logout ends the session in use, another one, or all others, at once", asyn
     await login(person),
     await login(person),
   ];
-  // The one in use.
+  // The current session.
   const answer = await logout(one.token);
   expect(answer.errors).toBeUndefined();
   expect(answer.data.logout.id).toBe(person.id);
   expect((await world.person(one.token).ask("{ viewer { id } }")).errors![0]!.extensions.code).toBe(
     "UNAUTHENTICATED",
   );
-  // Another one, with its refresh token.
+  // Another session, with its refresh token.
   await logout(three.token, { sessionIds: [two.sessionId] });
   expect([await works(two.token), await works(three.token)]).toEqual([false, true]);
   expect(await notRefreshed(two.refreshToken)).toBe("UNAUTHENTICATED");
-  // All others, access tokens not among them.
+  // All others, but no access tokens.
   const program = await programOf(world, person, { name: "Script" });
   expect((await logout(four.token, { others: true })).data.logout.sessions).toEqual([{ id: four.sessionId }]);
   expect(await Promise.all([person.token!, three.token, four.token, program.token!].map(works))).toEqual([
@@ -146,16 +146,16 @@ test("logout ends the session in use, another one, or all others, at once", asyn
     true,
     true,
   ]);
-  // Again, from the session that was kept, and from a later one.
+  // Again, from the remaining session, and from a later one.
   const five = await login(person);
   await logout(four.token, { others: true });
   expect([await works(five.token), await works(four.token)]).toEqual([false, true]);
-  // By an access token, all of them.
+  // With an access token, all of them.
   await logout(program.token!, { others: true });
   expect([await works(four.token), await works(program.token!)]).toEqual([false, true]);
 });
 
-test("a token of before sessions had rows works, gets a row at its first use, and ends like others", async () => {
+test("a token from before sessions were stored works, gets a row at its first use, and can be ended", async () => {
   const person = await world.signUp("Fay Former");
   const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
   const now = Math.floor(Date.now() / 1000);
@@ -172,7 +172,7 @@ test("a token of before sessions had rows works, gets a row at its first use, an
   });
   await logout(person.token!, { others: true });
   expect([await works(used), await works(unused), await works(person.token!)]).toEqual([false, false, true]);
-  // What names a session that there is not, or another's, is refused whatever its epoch says.
+  // A token with an unknown session, or another user's, is refused whatever its epoch.
   for (const sid of ["0199f3a0-0000-7000-8000-000000000009", session.id])
     expect(
       await works(
@@ -181,7 +181,7 @@ test("a token of before sessions had rows works, gets a row at its first use, an
     ).toBe(false);
 });
 
-test("the use of a session is written once a minute", async () => {
+test("the time of use of a session is updated at most once a minute", async () => {
   const person = await world.signUp("Max Minute");
   const { token } = await login(person);
   await sessionsOf(token);
@@ -196,7 +196,7 @@ test("the use of a session is written once a minute", async () => {
   expect(await version()).toEqual(before);
 });
 
-test("a refreshable sign-in has a short token, and a refresh token that works once", async () => {
+test("a refreshable sign-in has a short-lived token, and a refresh token that can be used once", async () => {
   const person = await world.signUp("Rae Refresh");
   const first = await login(person, { refreshable: true });
   const minutes = (tokens: Tokens) => Math.round((Date.parse(tokens.expiresAt) - Date.now()) / 60_000);
@@ -212,7 +212,7 @@ test("a refreshable sign-in has a short token, and a refresh token that works on
   expect((await sessionsOf(second.token)).filter(({ isRefreshable }) => isRefreshable)).toMatchObject([
     { id: first.sessionId, isCurrent: true },
   ]);
-  // Nobody who reads the database has it, and it opens nothing as a bearer.
+  // It is not stored as plain text, and not accepted as a bearer token.
   const { rows } = await world.owner.query(
     "select encode(token_sha256, 'hex') as kept, used_at is not null as used from app_private.refresh_tokens where session_id = $1 order by issued_at",
     [first.sessionId],
@@ -223,7 +223,7 @@ test("a refreshable sign-in has a short token, and a refresh token that works on
   expect(await notRefreshed(`plat_refresh_${"x".repeat(43)}`)).toBe("UNAUTHENTICATED");
 });
 
-test("a refresh token that comes again ends its session, also for who has the later one", async () => {
+test("reuse of a refresh token ends its session, including the later token", async () => {
   const person = await world.signUp("Tia Thief");
   const other = await login(person);
   const stolen = await login(person, { refreshable: true });
@@ -238,12 +238,12 @@ test("a refresh token that comes again ends its session, also for who has the la
   expect(await notRefreshed(later.refreshToken)).toBe("UNAUTHENTICATED");
   expect(await works(other.token)).toBe(true);
   expect(await jobs("SESSION_COPIED", person.id)).toBe(1);
-  // Told once, however often it comes.
+  // The mail is sent once, also after further reuse.
   await notRefreshed(stolen.refreshToken);
   expect(await jobs("SESSION_COPIED", person.id)).toBe(1);
 });
 
-test("an answer that was lost is given again for half a minute, and the lost tokens are void", async () => {
+test("a lost response is repeated for half a minute, and the lost tokens become invalid", async () => {
   const person = await world.signUp("Lea Lost");
   const first = await login(person, { refreshable: true });
   const lost = await refreshed(first.refreshToken);
@@ -251,10 +251,10 @@ test("an answer that was lost is given again for half a minute, and the lost tok
   expect(again.refreshToken).not.toBe(lost.refreshToken);
   const next = await refreshed(again.refreshToken);
   expect(await works(next.token)).toBe(true);
-  // Whoever holds the void one has copied it, or was copied.
+  // Use of the invalidated token is reuse: it was copied.
   expect(await notRefreshed(lost.refreshToken)).toBe("UNAUTHENTICATED");
   expect(await works(next.token)).toBe(false);
-  // Later it is no lost answer.
+  // Later, it no longer counts as a lost response.
   const late = await login(person, { refreshable: true });
   await refreshed(late.refreshToken);
   await ago("r.used_at", "31 seconds", late.sessionId);
@@ -262,7 +262,7 @@ test("an answer that was lost is given again for half a minute, and the lost tok
   expect(await works(late.token)).toBe(false);
 });
 
-test("of many at once with one refresh token, one token is alive afterwards at most", async () => {
+test("of many concurrent uses of one refresh token, at most one token remains valid", async () => {
   const person = await world.signUp("Pam Parallel");
   const first = await login(person, { refreshable: true });
   await Promise.all(
@@ -277,7 +277,7 @@ test("of many at once with one refresh token, one token is alive afterwards at m
   expect(rows[0].count).toBeLessThanOrEqual(1);
 });
 
-test("a refreshable session ends when it is idle, and after 90 days however much it is used", async () => {
+test("a refreshable session ends when it is idle, and after 90 days in any case", async () => {
   const person = await world.signUp("Ida Idle");
   const idle = await login(person, { refreshable: true });
   await ago("r.expires_at", "14 days", idle.sessionId);
@@ -309,7 +309,7 @@ test("a change of the password and a suspension end refreshing, too", async () =
   expect(await notRefreshed(kept.refreshToken)).toBe("UNAUTHENTICATED");
 });
 
-test("100 sessions go on at most: the one that was not used for longest ends", async () => {
+test("a user has at most 100 sessions: the least recently used one ends", async () => {
   const person = await world.signUp("Cy Crowded");
   await world.owner.query(
     `insert into app_private.sessions (user_id, expires_at, last_used_at)
@@ -321,7 +321,7 @@ test("100 sessions go on at most: the one that was not used for longest ends", a
   expect(await works(person.token!)).toBe(false);
 });
 
-test("keeps 100 ended sessions, besides those whose tokens do not name them", async () => {
+test("stores 100 ended sessions, in addition to those from before tokens named them", async () => {
   const person = await world.signUp("Ed Ended");
   await world.owner.query(
     `insert into app_private.sessions (user_id, expires_at, ended_at, is_adopted)

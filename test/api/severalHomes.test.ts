@@ -56,7 +56,7 @@ const update = (type: string, input: Record<string, unknown>) =>
 const cancel = (id: string) => update("Buyer", { id, status: "CANCELLED", falloutReasonId: reason });
 const LEAD = `query ($id: ID!) { lead(id: $id) { status source convertedAt falloutReason { id }
   buyer { id } purchases { id } person { id name leads { id } purchases { id } } events { name } } }`;
-const look = async (id: string, person = owen) => (await person.get(LEAD, { id })).lead;
+const readLead = async (id: string, person = owen) => (await person.get(LEAD, { id })).lead;
 const ids = (records: { id: string }[]) => records.map(({ id }) => id);
 
 test("a lead becomes a purchase for each of its reservations, and is converted once", async () => {
@@ -68,15 +68,15 @@ test("a lead becomes a purchase for each of its reservations, and is converted o
     field: "reservationId",
   });
   const purchases = [await convert({ leadId, reservationId: reservations[0] })];
-  const { convertedAt } = await look(leadId);
-  // A request that is sent again does not take the other reservation.
+  const { convertedAt } = await readLead(leadId);
+  // A repeated request does not convert the other reservation.
   expect(await expectUnchanged(world, () => owen.refused(CONVERT, { input: { leadId } }))).toMatchObject({
     code: "CONFLICT",
     field: "leadId",
     existingId: purchases[0],
   });
   purchases.push(await convert({ leadId, reservationId: reservations[1] }));
-  // A third one, reserved by a lead that is a buyer, and entered by hand.
+  // A third one, reserved by a lead that is already a buyer, and created manually.
   await reserve(leadId, third);
   purchases.push(await create("createBuyer", { projectId: project, leadId, unitId: third, price: 1 }));
   for (const input of [
@@ -87,7 +87,7 @@ test("a lead becomes a purchase for each of its reservations, and is converted o
       code: "CONFLICT",
       existingId: purchases[1],
     });
-  expect(await look(leadId)).toMatchObject({
+  expect(await readLead(leadId)).toMatchObject({
     status: "CONVERTED",
     source: "WALK_IN",
     convertedAt,
@@ -116,15 +116,15 @@ test("a lead becomes a purchase for each of its reservations, and is converted o
     person: { purchases: [...purchases].reverse().map((id) => ({ id })) },
   });
 
-  // It is open again with the last purchase only.
+  // It is only open again after the last purchase is cancelled.
   await cancel(purchases[1]!);
   await cancel(purchases[2]!);
-  expect(await look(leadId)).toMatchObject({ status: "CONVERTED", buyer: { id: purchases[0] } });
+  expect(await readLead(leadId)).toMatchObject({ status: "CONVERTED", buyer: { id: purchases[0] } });
   await cancel(purchases[0]!);
-  expect(await look(leadId)).toMatchObject({ status: "NEW", convertedAt: null, buyer: null });
+  expect(await readLead(leadId)).toMatchObject({ status: "NEW", convertedAt: null, buyer: null });
 });
 
-test("one purchase without a home at a time, also when entered at once", async () => {
+test("has at most one purchase without a home, also with concurrent requests", async () => {
   const leadId = await lead();
   const input = { projectId: project, leadId, price: 1 };
   const answers = await Promise.all(
@@ -144,7 +144,7 @@ test("one purchase without a home at a time, also when entered at once", async (
   await create("createBuyer", { ...input, unitId: await unit() });
 });
 
-test("money that the lead paid counts for one of its purchases", async () => {
+test("a payment of the lead counts for one of its purchases", async () => {
   const leadId = await lead();
   const [first, second] = [await unit(), await unit()];
   const reservations = [await reserve(leadId, first), await reserve(leadId, second)];
@@ -170,7 +170,7 @@ test("money that the lead paid counts for one of its purchases", async () => {
   ]);
 });
 
-test("a person can register in another project, and again after closing", async () => {
+test("a person can register in another project, and again after the lead was closed", async () => {
   const email = "laura@example.com";
   const leadId = await lead({ email, source: "WALK_IN" });
   const other = await createProject(owen, { organizationId: world.harbour.id, title: "Harbour Hills" });
@@ -184,23 +184,24 @@ test("a person can register in another project, and again after closing", async 
   const purchase = await convert({ leadId, unitId: await unit() });
   const anew = await lead({ email });
   expect(await owen.refused(CREATE, { input: again })).toMatchObject({ code: "CONFLICT", existingId: anew });
-  const { person } = await look(leadId);
+  const { person } = await readLead(leadId);
   expect(person).toEqual({
     id: expect.any(String),
     name: "Laura Lens",
     leads: expect.arrayContaining([leadId, there, anew].map((id) => ({ id }))),
     purchases: [{ id: purchase }],
   });
-  expect(await look(there)).toMatchObject({ person });
-  // What the contact form says joins the open one.
+  expect(await readLead(there)).toMatchObject({ person });
+  // A message by the contact form is added to the open lead.
   const { contactProject } = await owen.get(
     `mutation ($input: ContactProjectInput!) { contactProject(input: $input) { lead { id } leadCreated } }`,
     { input: { projectId: project, name: "Laura", email, text: "One more?" } },
   );
   expect(contactProject).toEqual({ lead: { id: anew }, leadCreated: false });
-  // While they are worked on anew, the purchase of before leaves its lead lost, with the reason of the purchase.
+  // While another lead is open, cancelling the former purchase makes its lead LOST, with the reason of the
+  // purchase.
   await cancel(purchase);
-  expect(await look(leadId)).toMatchObject({
+  expect(await readLead(leadId)).toMatchObject({
     status: "LOST",
     source: "WALK_IN",
     falloutReason: { id: reason },
@@ -211,22 +212,22 @@ test("a person can register in another project, and again after closing", async 
     }),
   ).toMatchObject({ code: "CONFLICT", field: "email" });
 
-  // Who has another address stays the same person, and who turns out to be somebody known becomes that one.
+  // A change of the address keeps the person, unless it is the address of a known person.
   await update("Lead", { id: there, email: "lens@example.com" });
-  expect((await look(there)).person.id).not.toBe(person.id);
+  expect((await readLead(there)).person.id).not.toBe(person.id);
   await update("Lead", { id: there, email });
-  expect((await look(there)).person.id).toBe(person.id);
+  expect((await readLead(there)).person.id).toBe(person.id);
   const alone = await lead({ email: "lone@example.com" });
-  const { person: lone } = await look(alone);
+  const { person: lone } = await readLead(alone);
   await update("Lead", { id: alone, email: "lonely@example.com" });
   const bought = await convert({ leadId: alone, unitId: await unit() });
-  expect((await look(alone)).person).toMatchObject({ id: lone.id, purchases: [{ id: bought }] });
+  expect((await readLead(alone)).person).toMatchObject({ id: lone.id, purchases: [{ id: bought }] });
   await update("Lead", { id: alone, email });
-  expect((await look(alone)).person).toMatchObject({ id: person.id });
-  expect(ids((await look(leadId)).person.purchases)).toContain(bought);
+  expect((await readLead(alone)).person).toMatchObject({ id: person.id });
+  expect(ids((await readLead(leadId)).person.purchases)).toContain(bought);
 });
 
-test("twenty who register one address at once in as many projects are one person", async () => {
+test("twenty concurrent registrations of one address in as many projects create one person", async () => {
   const projects = await Promise.all(
     Array.from({ length: 20 }, (_, i) =>
       createProject(owen, { organizationId: world.harbour.id, title: `Phase ${i}` }),
@@ -235,7 +236,7 @@ test("twenty who register one address at once in as many projects are one person
   const made = await Promise.all(
     projects.map(({ id }) => lead({ projectId: id, email: "twenty@example.com" })),
   );
-  expect(ids((await look(made[0]!)).person.leads).sort()).toEqual(made.sort());
+  expect(ids((await readLead(made[0]!)).person.leads).sort()).toEqual(made.sort());
 });
 
 test("persons of many leads take as many statements as that of one", async () => {
@@ -252,7 +253,7 @@ test("persons of many leads take as many statements as that of one", async () =>
   expect(many.count).toBe(one.count);
 });
 
-test("each sees of a person what they see of the deals", async () => {
+test("viewers see of a person only their visible deals", async () => {
   const email = "secret@example.com";
   const elsewhere = await createProject(owen, { organizationId: world.harbour.id, title: "Elsewhere" });
   const hidden = await lead({ projectId: elsewhere.id, email });
@@ -261,12 +262,12 @@ test("each sees of a person what they see of the deals", async () => {
     leadId: hidden,
     price: 1,
   });
-  const { person } = await look(hidden);
+  const { person } = await readLead(hidden);
 
-  // An agency's own lead with that address: the same person, of whom they see their own lead only.
+  // A lead of the agency with that address: the same person, with only that lead visible.
   await affiliate(world, world.project, world.summit, "AGENCY");
   const own = await createIn(world.olga)("createLead", { projectId: project, name: "L. Lens", email });
-  expect((await look(own, world.olga)).person).toEqual({
+  expect((await readLead(own, world.olga)).person).toEqual({
     id: person.id,
     name: "L. Lens",
     leads: [{ id: own }],
@@ -288,13 +289,13 @@ test("each sees of a person what they see of the deals", async () => {
   expect(
     await expectUnchanged(world, () => world.olga.refused(CONVERT, { input: { leadId: hidden } })),
   ).toMatchObject({ code: "NOT_FOUND", field: "leadId" });
-  // Another organization knows somebody else by the same address.
+  // In another organization, the same address is another person.
   const summits = await createProject(world.olga, { organizationId: world.summit.id, title: "Summit" });
   const theirs = await createIn(world.olga)("createLead", { projectId: summits.id, name: "Laura", email });
-  expect((await look(theirs, world.olga)).person.id).not.toBe(person.id);
+  expect((await readLead(theirs, world.olga)).person.id).not.toBe(person.id);
 });
 
-test("who accepted an invitation sees the next purchases too, under the address they accepted with", async () => {
+test("a user who accepted an invitation sees later purchases under the same address", async () => {
   const laura = await world.signUp("Laura Lens");
   const leadId = await lead({ email: laura.email });
   const first = await convert({ leadId, unitId: await unit() });
@@ -314,7 +315,7 @@ test("who accepted an invitation sees the next purchases too, under the address 
     { input: { unitId, acceptedTerms: true } },
   );
   const third = await convert({ leadId, reservationId: createReservation.id });
-  // A draft, and what is bought under another address, wait for an invitation of their own.
+  // A draft, and a purchase under another address, require invitations of their own.
   await create("createBuyer", { projectId: project, leadId, price: 1 });
   await create("createBuyer", {
     projectId: project,
@@ -341,7 +342,7 @@ test("who accepted an invitation sees the next purchases too, under the address 
   });
 });
 
-test("a member merges two leads of a person who bought by both", async () => {
+test("a member merges two leads of a person who bought with both", async () => {
   const [one, two] = [await lead({ phone: "+14165550777" }), await lead({ phone: "+14165550777" })];
   await convert({ leadId: one, unitId: await unit() });
   await convert({ leadId: two, unitId: await unit() });
@@ -353,7 +354,7 @@ test("a member merges two leads of a person who bought by both", async () => {
     `mutation ($id: ID!) { resolveEscalationTicket(input: { id: $id, action: MERGE }) { status } }`,
     { id: rows[0].id },
   );
-  const kept = await look(one);
+  const kept = await readLead(one);
   expect(kept.purchases).toHaveLength(2);
   expect(kept.person.purchases).toEqual(kept.purchases);
 });

@@ -21,7 +21,7 @@ const api = {
     };
   },
 };
-/** The answer to a token that has ended. */
+/** The response to an ended token. */
 const ended = { status: 401, errors: [expect.objectContaining({ code: "UNAUTHENTICATED" })] };
 
 const password = "correct horse battery";
@@ -64,7 +64,7 @@ describe("createAccount", () => {
     expect(errors).toEqual([expect.objectContaining({ code: "BAD_USER_INPUT", field: "password" })]);
   });
 
-  test("answers the same for an address that has an account, with the same statements", async () => {
+  test("responds equally for an address that has an account, with the same statements", async () => {
     const ask = async (email: string, username: string) => {
       const { result, count, texts } = await server.statements(() =>
         api.send(
@@ -95,7 +95,7 @@ describe("createAccount", () => {
         ),
       ),
     );
-    // The right password comes through while they wait, and the wrong count stays empty.
+    // Meanwhile the right password is accepted, and wrong attempts are not counted.
     for (let n = 0; n < 6; n++) expect(await login("bob")).toEqual(expect.any(String));
     const answers = await flood;
     const refused = answers.flatMap(({ errors }) => errors);
@@ -111,7 +111,7 @@ describe("createAccount", () => {
 });
 
 describe("login", () => {
-  test("gives a token for 30 days, and its user as that user sees it", async () => {
+  test("returns a token for 30 days, and the user with own fields", async () => {
     const { data } = await api.send(
       loginDocument("ada@EXAMPLE.com", password, "token tokenType expiresAt user { id email lastLoginAt }"),
     );
@@ -128,14 +128,14 @@ describe("login", () => {
     expect(await api.send("{ viewer { id } }")).toEqual({ status: 200, data: { viewer: null }, errors: [] });
   });
 
-  test("a password is not trimmed, and its form of Unicode does not matter", async () => {
+  test("a password is not trimmed, and its Unicode normalization does not matter", async () => {
     const input = `{ email: "z@example.com", password: "  Ame\u0301lie 12  ", username: "zoe" }`;
     await api.send(`mutation { createAccount(input: ${input}) { id } }`);
     expect((await api.send(loginDocument("zoe", "Amélie 12"))).errors).toHaveLength(1);
     expect((await api.send(loginDocument("zoe", "  Amélie 12  "))).errors).toEqual([]);
   });
 
-  test("each alias is a try", async () => {
+  test("each alias counts as an attempt", async () => {
     const aliases = Array.from(
       { length: 30 },
       (_, n) => `a${n}: login(input: { username: "eve", password: "wrong ${n}" }) { token }`,
@@ -148,7 +148,7 @@ describe("login", () => {
     expect(errors.at(-1)!.retryAfterSeconds).toBeGreaterThan(0);
   });
 
-  test("an unknown name is answered and limited like a known one", async () => {
+  test("an unknown name has the same response and limit as a known one", async () => {
     const tries = async (name: string) => {
       const answers = [];
       for (let n = 0; n < 6; n++) {
@@ -163,7 +163,7 @@ describe("login", () => {
     await server.owner.query("truncate app_private.limit_uses");
   });
 
-  test("signing in holds for its own field; the next one acts for the token in use", async () => {
+  test("the result of signing in applies to its own field; the next one uses the token of the request", async () => {
     const token = await login("ada");
     const { data, errors } = await api.send(
       `mutation {
@@ -181,7 +181,7 @@ describe("login", () => {
     expect(errors).toEqual([expect.objectContaining({ code: "NOT_FOUND" })]);
   });
 
-  test("without a token, signing in opens nothing to the next field", async () => {
+  test("without a token, signing in gives the next field no access", async () => {
     const { data, errors } = await api.send(
       `mutation {
         login(input: { username: "bob", password: ${text(password)} }) { tokenType }
@@ -200,7 +200,7 @@ describe("updatePassword", () => {
       token,
     );
 
-  test("ends the token in use and keeps access tokens", async () => {
+  test("ends the current token and keeps access tokens", async () => {
     await signUp("hal");
     const token = await login("hal");
     const made = await api.send(`mutation { createAccessToken(input: { name: "ci" }) { token } }`, token);
@@ -213,7 +213,7 @@ describe("updatePassword", () => {
     await login("hal", "another password");
   });
 
-  test("refuses a wrong present and a short new password; only the first is a try", async () => {
+  test("refuses a wrong current and a too short new password; only the first counts as an attempt", async () => {
     await signUp("ivy");
     const token = await login("ivy");
     for (let n = 0; n < 6; n++)
@@ -230,7 +230,7 @@ describe("updatePassword", () => {
   });
 });
 
-test("resetPassword takes the code of createUserOtp, once, and shows the user", async () => {
+test("resetPassword accepts the code of createUserOtp, once, and returns the user", async () => {
   const token = await login("ada");
   expect((await api.send(`mutation { createUserOtp(input: { email: "ada@example.com" }) }`)).data).toEqual({
     createUserOtp: true,
@@ -249,7 +249,7 @@ test("resetPassword takes the code of createUserOtp, once, and shows the user", 
   ]);
 });
 
-test("an access token is shown once, listed for its user only, and dead when revoked", async () => {
+test("an access token is shown once, listed for its user only, and invalid when revoked", async () => {
   const token = await login("ada");
   const made = await api.send(
     `mutation { createAccessToken(input: { name: "ci", readOnly: true }) { id token prefix status scopes } }`,

@@ -42,7 +42,7 @@ afterAll(async () => {
   await outbox.remove();
   await world.stop();
 });
-// Each test is a day of its own.
+// Resets rate limits, as if each test ran on another day.
 beforeEach(async () => {
   await world.owner.query("delete from app_private.limit_uses");
   await world.owner.query("select app_private.skip_notifications()");
@@ -71,7 +71,7 @@ interface Asked {
   phone?: string;
 }
 
-/** An agreement with its first version and signers; gives their ids by name. */
+/** An agreement with its first version and signers; returns their ids by name. */
 async function prepare(signers: Asked[], input: Record<string, unknown> = {}) {
   const id = await create("createAgreement", {
     buyerId: purchase,
@@ -108,7 +108,7 @@ const jobs = () =>
     createSmsProvider({ textMessages: "outbox", dataDir: world.dataDir, baseUrl: "https://plat.example" }),
   );
 
-/** Runs the jobs; gives the mails by recipient, the latest of each. */
+/** Runs the jobs; returns the latest mail by recipient. */
 async function mails(): Promise<Record<string, { subject: string; text: string }>> {
   await jobs();
   const all = await outbox.take();
@@ -125,7 +125,7 @@ const CODE = mutationOf("requestSigningCode", requested);
 const SIGN = mutationOf("signAgreement", requested);
 const DECLINE = mutationOf("declineAgreement", requested);
 
-/** Asks for a code and gives it. */
+/** Requests a code and returns it. */
 async function code(person: Person, who: { signerId?: string; token?: string }, address: string) {
   await person.get(CODE, { input: who });
   const mail = (await mails())[address]!;
@@ -140,7 +140,7 @@ const AGREEMENT = `query ($id: ID!) { agreement(id: $id) { status sentAt viewedA
   files { id kind number checksum sentAt url }
   signers { name role status sequence email phone signedAt declineReason signedFile { number } }
   trail { kind signerName checksum ipAddress userAgent sentTo consentText note } } }`;
-const look = async (id: string, person = owen) => (await person.get(AGREEMENT, { id })).agreement;
+const read = async (id: string, person = owen) => (await person.get(AGREEMENT, { id })).agreement;
 
 const download = (url: string): Promise<{ status: number; bytes: Buffer }> => {
   const { pathname, search } = new URL(url);
@@ -155,7 +155,7 @@ const download = (url: string): Promise<{ status: number; bytes: Buffer }> => {
   );
 };
 
-/** The page of a link; with a form, a button of it. */
+/** The page of a link, or the response to one of its buttons. */
 const page = (
   token: string,
   form?: Record<string, string>,
@@ -182,11 +182,11 @@ const page = (
 
 const cora = { name: "Cora Co", email: "cora@example.com", role: "CO_BUYER" };
 
-test("the buyer signs, signed in: one signer needs no PARTIALLY_SIGNED, and what was signed is kept", async () => {
+test("the buyer signs while signed in; with one signer there is no PARTIALLY_SIGNED, and the evidence is stored", async () => {
   const { id, ids, file } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
   const who = { signerId: ids["Bea Buyer"]! };
-  const asked = (await bea.get("{ signingRequests { signerId title canSign } }")).signingRequests;
-  expect(asked).toContainEqual({ signerId: who.signerId, title: "Contract of 12B", canSign: true });
+  const requests = (await bea.get("{ signingRequests { signerId title canSign } }")).signingRequests;
+  expect(requests).toContainEqual({ signerId: who.signerId, title: "Contract of 12B", canSign: true });
   const { signingRequest } = await bea.get(REQUEST, who);
   expect(signingRequest).toMatchObject({
     status: "SENT",
@@ -206,14 +206,14 @@ test("the buyer signs, signed in: one signer needs no PARTIALLY_SIGNED, and what
   expect(opened).toMatchObject({ status: "VIEWED", signerStatus: "VIEWED" });
   const value = codeIn((await mails())[bea.email!]!.text);
   expect((await bea.get(REQUEST, who)).signingRequest.codeSentTo).toBe(`b…@${bea.email!.split("@")[1]}`);
-  // Only a hash of the code is kept.
+  // Only a hash of the code is stored.
   const { rows: kept } = await world.owner.query(
     "select c::text as row from app_private.agreement_codes c where c.signer_id = $1",
     [who.signerId],
   );
   expect(kept[0].row).not.toContain(value);
 
-  // Without consent, of another version, with another's code: nothing happens.
+  // Without consent, for another version, or with another signer's code: refused without an effect.
   const input = { ...who, code: value, consent: true };
   expect(await bea.refused(SIGN, { input: { ...input, consent: false } })).toMatchObject({
     code: "BAD_USER_INPUT",
@@ -225,7 +225,7 @@ test("the buyer signs, signed in: one signer needs no PARTIALLY_SIGNED, and what
   const answer = (await bea.get(SIGN, { input: { ...input, fileId: file.id } })).signAgreement;
   expect(answer).toMatchObject({ status: "SIGNED", signerStatus: "SIGNED", canSign: false });
 
-  const agreement = await look(id);
+  const agreement = await read(id);
   expect(agreement).toMatchObject({
     status: "SIGNED",
     signers: [{ status: "SIGNED", signedFile: { number: 1 }, email: bea.email }],
@@ -250,28 +250,28 @@ test("the buyer signs, signed in: one signer needs no PARTIALLY_SIGNED, and what
     { name: "agreement_signer.signed", actor_type: "BUYER", actor_id: bea.id },
     { name: "agreement.signed", actor_type: "BUYER", actor_id: bea.id },
   ]);
-  // A second time there is nothing to sign.
+  // It cannot be signed again.
   expect(await bea.refused(CODE, { input: who })).toMatchObject({ code: "CONFLICT" });
 
-  // The certificate comes by a job, and a mail says where.
+  // The certificate is created by a job, and a mail contains its URL.
   const done = (await mails())[bea.email!]!;
   expect(done.subject).toBe("Signed by everybody: Contract of 12B");
   const { certificateUrl, url } = (await bea.get(REQUEST, { token: tokenIn(done.text) })).signingRequest;
   const certificate = await download(certificateUrl);
   expect(certificate.bytes.subarray(0, 5).toString()).toBe("%PDF-");
   expect((await download(url)).bytes).toEqual(pdf("first"));
-  const { files } = await look(id, bea);
+  const { files } = await read(id, bea);
   expect(files.map(({ kind, checksum }: any) => [kind, checksum]).sort()).toEqual([
     ["CERTIFICATE", sha256(certificate.bytes)],
     ["DOCUMENT", sha256(pdf("first"))],
   ]);
-  // Run again, the job keeps one.
+  // If the job is executed again, it creates no second certificate.
   await world.owner.query("select app_private.add_job('agreement__completed', $1)", [JSON.stringify({ id })]);
   expect(await mails()).toEqual({});
-  expect((await look(id)).files).toHaveLength(2);
+  expect((await read(id)).files).toHaveLength(2);
 });
 
-test("signers follow in their order, without an account too; the seller countersigns", async () => {
+test("signers sign in order, also without an account; the seller countersigns", async () => {
   const { id, ids } = await sent([
     { name: "Bea Buyer", email: bea.email!, sequence: 1 },
     { ...cora, sequence: 1 },
@@ -279,30 +279,30 @@ test("signers follow in their order, without an account too; the seller counters
     { name: "Ada Admin", email: world.ada.email!, role: "SELLER_REPRESENTATIVE", sequence: 3 },
   ]);
   const statuses = async () =>
-    (await look(id)).signers.map(({ name, status }: any) => `${name.split(" ")[0]} ${status}`);
+    (await read(id)).signers.map(({ name, status }: any) => `${name.split(" ")[0]} ${status}`);
   expect(await statuses()).toEqual(["Bea INVITED", "Cora INVITED", "Walt WAITING", "Ada WAITING"]);
   const first = await mails();
   expect(Object.keys(first).sort()).toEqual([bea.email, cora.email].sort());
   const token = tokenIn(first[cora.email]!.text);
 
-  // Ada is a member, and still not to sign before her turn.
+  // Ada is a member, but cannot sign before her turn either.
   expect(await world.ada.refused(CODE, { input: { signerId: ids["Ada Admin"] } })).toMatchObject({
     code: "NOT_FOUND",
   });
   await sign(world.anonymous, { token }, cora.email);
-  expect((await look(id)).status).toBe("PARTIALLY_SIGNED");
+  expect((await read(id)).status).toBe("PARTIALLY_SIGNED");
   await sign(bea, { signerId: ids["Bea Buyer"]! }, bea.email!);
   expect(await statuses()).toEqual(["Bea SIGNED", "Cora SIGNED", "Walt INVITED", "Ada WAITING"]);
   const second = await mails();
   expect(Object.keys(second)).toEqual(["walt@example.com"]);
   await sign(world.anonymous, { token: tokenIn(second["walt@example.com"]!.text) }, "walt@example.com");
-  expect((await look(id)).status).toBe("SIGNED");
-  // What its signers make is not set by hand.
+  expect((await read(id)).status).toBe("SIGNED");
+  // Statuses that result from signing cannot be set manually.
   expect(
     await owen.refused(mutationOf("updateAgreement"), { input: { id, status: "EXECUTED" } }),
   ).toMatchObject({ code: "CONFLICT", field: "status" });
   await sign(world.ada, { signerId: ids["Ada Admin"]! }, world.ada.email!);
-  const agreement = await look(id);
+  const agreement = await read(id);
   expect(agreement.status).toBe("EXECUTED");
   expect(agreement.executedAt).not.toBeNull();
   const { rows } = await world.owner.query(
@@ -322,14 +322,14 @@ test("signers follow in their order, without an account too; the seller counters
   expect(Object.keys(last)).toHaveLength(4);
 });
 
-test("another version: freely before anybody has signed, later only by giving the signatures up", async () => {
+test("a new version can be uploaded before any signature, later only by discarding the signatures", async () => {
   const { id, ids, file } = await sent([{ name: "Bea Buyer", email: bea.email! }, cora]);
   const tokens = await mails();
   const token = tokenIn(tokens[cora.email]!.text);
   const old = await code(world.anonymous, { token }, cora.email);
   const second = await uploadFile(id, "second");
   expect(second.file).toMatchObject({ number: 2, voidSignatures: false, sentAt: expect.any(String) });
-  // The code was for the version before.
+  // The code was for the previous version.
   expect(await world.anonymous.refused(SIGN, { input: { token, code: old, consent: true } })).toMatchObject({
     code: "BAD_USER_INPUT",
     field: "code",
@@ -347,13 +347,13 @@ test("another version: freely before anybody has signed, later only by giving th
   });
   const { file: third } = await uploadFile(id, "third", { voidSignatures: true });
   expect(third).toMatchObject({ number: 3, voidSignatures: true });
-  const agreement = await look(id);
+  const agreement = await read(id);
   expect(agreement).toMatchObject({ status: "SENT", signedAt: null });
   expect(agreement.signers.map((s: any) => [s.status, s.signedAt, s.signedFile])).toEqual([
     ["INVITED", null, null],
     ["INVITED", null, null],
   ]);
-  // The signature of before stays in the trail, with what it was for.
+  // The former signature stays in the trail, with the checksum of its document.
   expect(agreement.trail.find((entry: any) => entry.kind === "SIGNED").checksum).toBe(sha256(pdf("second")));
   expect(agreement.trail.at(-1)).toMatchObject({
     kind: "REPLACED",
@@ -362,11 +362,11 @@ test("another version: freely before anybody has signed, later only by giving th
   await mails();
   await sign(world.anonymous, { token }, cora.email);
   await sign(bea, { signerId: ids["Bea Buyer"]! }, bea.email!);
-  expect((await look(id)).status).toBe("SIGNED");
+  expect((await read(id)).status).toBe("SIGNED");
   expect((await uploadFile(id, "fourth", { voidSignatures: true })).error).toMatchObject({
     extensions: { code: "CONFLICT", field: "agreementId" },
   });
-  // What was sent is never deleted, nor are signers of what was sent.
+  // Sent files cannot be deleted, nor can signers of a sent agreement.
   expect(
     await owen.refused(mutationOf("deleteAgreementFile", "{ id }"), { input: { id: file.id } }),
   ).toMatchObject({
@@ -394,7 +394,7 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
     signerStatus: "DECLINED",
     url: null,
   });
-  const agreement = await look(id);
+  const agreement = await read(id);
   expect(agreement).toMatchObject({ status: "DECLINED", declinedAt: expect.any(String) });
   expect(agreement.signers[1]).toMatchObject({ status: "DECLINED", declineReason: "The price is wrong." });
   expect(agreement.trail.at(-1)).toMatchObject({ kind: "DECLINED", note: "The price is wrong." });
@@ -402,19 +402,19 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
     code: "CONFLICT",
     message: "This agreement has ended (DECLINED).",
   });
-  // The purchase is assigned to nobody, so the team is told.
+  // The purchase has no assignee, so the team is notified.
   await world.owner.query("select app_private.fan_out_notifications(1000)");
   await world.owner.query(
     "update graphile_worker._private_jobs set run_at = now() where task_id = (select id from graphile_worker._private_tasks where identifier = 'notification_mail__due')",
   );
-  const told = await mails();
-  expect(told[bea.email!]!.subject).toBe("Signature no longer required: Contract of 12B");
+  const notified = await mails();
+  expect(notified[bea.email!]!.subject).toBe("Signature no longer required: Contract of 12B");
   for (const person of [owen, world.max])
-    expect(told[person.email!]!.text).toContain("Contract of 12B of Bea Buyer in Harbour View, declined");
-  expect(told[world.sam.email!]).toBeUndefined();
+    expect(notified[person.email!]!.text).toContain("Contract of 12B of Bea Buyer in Harbour View, declined");
+  expect(notified[world.sam.email!]).toBeUndefined();
 });
 
-test("the page of the link shows what there is to sign; its buttons send a code, sign and decline", async () => {
+test("the page of the link shows the document; its buttons send a code, sign and decline", async () => {
   const { id } = await sent([cora, { name: "Dan Co", email: "dan@example.com", role: "CO_BUYER" }]);
   const invited = await mails();
   const token = tokenIn(invited[cora.email]!.text);
@@ -429,14 +429,14 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   expect((await page(token, undefined, german)).text).toMatch(
     /<html lang="de">[^]*Lesen Sie es zuerst[^]*first.pdf, Version 1<[^]*Mir einen Code senden/,
   );
-  // Who only looks, as scanners of mails do, changes nothing.
-  expect((await look(id)).status).toBe("SENT");
+  // Opening the page, as mail scanners do, changes nothing.
+  expect((await read(id)).status).toBe("SENT");
   expect(shown.text).not.toContain('name="consent"');
 
-  const asked = await page(token, { action: "code" });
-  expect(asked.text).toContain("A code was sent to c…@example.com.");
+  const answer = await page(token, { action: "code" });
+  expect(answer.text).toContain("A code was sent to c…@example.com.");
   const value = codeIn((await mails())[cora.email]!.text);
-  const form = { action: "sign", code: value, consent: "yes", file: (await look(id)).files[0].id };
+  const form = { action: "sign", code: value, consent: "yes", file: (await read(id)).files[0].id };
   const wrong = await page(token, { ...form, code: "none" });
   expect(wrong.status).toBe(400);
   expect(wrong.text).toContain("This code is wrong.");
@@ -449,7 +449,7 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   expect(signed.status).toBe(200);
   expect(signed.text).toContain("You have signed it. You will receive an email when everybody has.");
   expect(signed.text).not.toContain("<form");
-  const { trail } = await look(id);
+  const { trail } = await read(id);
   expect(trail.find((entry: any) => entry.kind === "SIGNED")).toMatchObject({
     signerName: "Cora Co",
     userAgent: "Browser/1",
@@ -461,7 +461,7 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   const code2 = codeIn((await mails())["dan@example.com"]!.text);
   const declined = await page(other, { action: "decline", code: code2, reason: "No <b>." });
   expect(declined.text).toContain("It was declined by a signer");
-  expect((await look(id)).status).toBe("DECLINED");
+  expect((await read(id)).status).toBe("DECLINED");
   expect((await page(token)).text).not.toContain("first.pdf");
   expect((await page("agreement.forged")).status).toBe(404);
   expect((await page(token, { action: "other" })).status).toBe(400);
@@ -470,7 +470,7 @@ test("the page of the link shows what there is to sign; its buttons send a code,
 });
 
 describe("a code", () => {
-  test("has five attempts, and a try counts though its operation is undone", async () => {
+  test("has five attempts, which count although their transaction is rolled back", async () => {
     const { ids } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
     const who = { signerId: ids["Bea Buyer"]! };
     await mails();
@@ -481,7 +481,7 @@ describe("a code", () => {
     });
     const right = await code(bea, who, bea.email!);
     const wrong = right === "000000" ? "000001" : "000000";
-    // In parallel no more get through.
+    // Parallel attempts do not exceed the limit.
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => bea.refused(SIGN, { input: { ...who, code: wrong, consent: true } })),
     );
@@ -495,7 +495,7 @@ describe("a code", () => {
       code: "BAD_USER_INPUT",
       message: expect.stringContaining("no valid code"),
     });
-    // Of all codes of a day together, fifteen.
+    // For all codes of a day together, fifteen attempts.
     for (let round = 0; round < 2; round += 1) {
       await code(bea, who, bea.email!);
       for (let i = 0; i < 5; i += 1)
@@ -508,7 +508,7 @@ describe("a code", () => {
     });
   });
 
-  test("lives ten minutes, and five are sent within an hour", async () => {
+  test("is valid for ten minutes, and five are sent within an hour", async () => {
     const { ids } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
     const who = { signerId: ids["Bea Buyer"]! };
     await mails();
@@ -525,7 +525,7 @@ describe("a code", () => {
     await mails();
   });
 
-  test("goes as a text message where the signer has a number", async () => {
+  test("is sent as a text message if the signer has a number", async () => {
     const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email!, phone: "416 555 0123" }, cora]);
     await mails();
     const who = { signerId: ids["Bea Buyer"]! };
@@ -536,7 +536,7 @@ describe("a code", () => {
     expect(await mails()).toEqual({});
     await speak("en");
     expect((await bea.get(REQUEST, who)).signingRequest.codeSentTo).toBe("… 23");
-    const entry = (await look(id)).trail.at(-1);
+    const entry = (await read(id)).trail.at(-1);
     expect(entry).toMatchObject({ kind: "CODE_SENT", sentTo: "+14165550123" });
     const { readdir } = await import("node:fs/promises");
     const folder = joinPath(world.dataDir, "outbox");
@@ -555,7 +555,7 @@ describe("a code", () => {
     ).toMatchObject({ code: "CONFLICT", field: "agreementId" });
   });
 
-  test("is no second signature under the same idempotency key", async () => {
+  test("a repeated request under its idempotency key is not a second signature", async () => {
     const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email! }]);
     const who = { signerId: ids["Bea Buyer"]! };
     await mails();
@@ -567,12 +567,12 @@ describe("a code", () => {
     ];
     expect(one.errors).toBeUndefined();
     expect(two.data.signAgreement.signedAt).toBe(one.data.signAgreement.signedAt);
-    expect((await look(id)).trail.filter((entry: any) => entry.kind === "SIGNED")).toHaveLength(1);
+    expect((await read(id)).trail.filter((entry: any) => entry.kind === "SIGNED")).toHaveLength(1);
     await mails();
   });
 });
 
-test("reminders go out by themselves and by hand, to those only who have not signed", async () => {
+test("reminders are sent automatically and manually, only to signers who have not signed", async () => {
   const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email! }, cora], { reminderDays: 2 });
   await mails();
   await sign(bea, { signerId: ids["Bea Buyer"]! }, bea.email!);
@@ -587,7 +587,7 @@ test("reminders go out by themselves and by hand, to those only who have not sig
   expect(await owen.refused(REMIND, remind)).toMatchObject({ code: "RATE_LIMITED" });
   await mails();
 
-  // By itself after each two days, three times at most.
+  // Automatically every two days, at most three times.
   await world.owner.query("delete from app_private.limit_uses");
   const due = () =>
     world.owner.query(
@@ -595,7 +595,7 @@ test("reminders go out by themselves and by hand, to those only who have not sig
       [ids["Cora Co"]],
     );
   let sentMails = 0;
-  // The first finds that somebody has reminded by hand.
+  // The first one is skipped after a manual reminder.
   for (let i = 0; i < 6; i += 1) {
     await world.owner.query("delete from app_private.limit_uses");
     await due();
@@ -603,11 +603,11 @@ test("reminders go out by themselves and by hand, to those only who have not sig
   }
   expect(sentMails).toBe(3);
   expect(
-    (await look(id)).trail.filter((e: any) => e.kind === "REMINDED" && e.note === "by itself"),
+    (await read(id)).trail.filter((e: any) => e.kind === "REMINDED" && e.note === "by itself"),
   ).toHaveLength(3);
 });
 
-test("another address of a signer ends the link and the code of the one before", async () => {
+test("a change of a signer's address invalidates the former link and code", async () => {
   const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email! }, cora]);
   const token = tokenIn((await mails())[cora.email]!.text);
   const value = await code(world.anonymous, { token }, cora.email);
@@ -625,18 +625,18 @@ test("another address of a signer ends the link and the code of the one before",
   expect(await owen.refused(update, { input: { id: ids["Cora Co"], name: "Cora Cheat" } })).toMatchObject({
     code: "CONFLICT",
   });
-  expect((await look(id)).trail.some((entry: any) => entry.kind === "CHANGED")).toBe(true);
+  expect((await read(id)).trail.some((entry: any) => entry.kind === "CHANGED")).toBe(true);
   await mails();
 });
 
-test("expires, can be voided, and stops in an archived project; links end", async () => {
+test("expires, can be voided, and stops in an archived project; links become invalid", async () => {
   const soon = new Date(Date.now() + 86_400_000).toISOString();
   const { id } = await sent([cora], { expiresAt: soon });
   const token = tokenIn((await mails())[cora.email]!.text);
   await passTime(world.owner, "2 days");
   await world.owner.query("update app_hidden.deadlines set due_at = due_at - interval '2 days'");
   expect(await world.anonymous.refused(CODE, { input: { token } })).toMatchObject({ code: "CONFLICT" });
-  expect((await look(id)).status).toBe("EXPIRED");
+  expect((await read(id)).status).toBe("EXPIRED");
   expect((await world.anonymous.get(REQUEST, { token })).signingRequest).toMatchObject({
     canSign: false,
     url: null,
@@ -660,7 +660,7 @@ test("expires, can be voided, and stops in an archived project; links end", asyn
   });
 });
 
-test("refuses to send what cannot be signed, and what is no PDF", async () => {
+test("refuses to send incomplete agreements, and files that are not PDF", async () => {
   const id = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "Secret" });
   await create("createAgreementSigner", { agreementId: id, role: "BUYER", name: "Bea", email: bea.email! });
   const update = mutationOf("updateAgreement");
@@ -691,7 +691,7 @@ test("refuses to send what cannot be signed, and what is no PDF", async () => {
   ).toBeNull();
   await owen.get(mutationOf("deleteAgreementFile", "{ id }"), { input: { id: file.id } });
   await owen.get(mutationOf("deleteAgreement", "{ id }"), { input: { id } });
-  // Without signers an agreement goes on by hand, as before.
+  // An agreement without signers is tracked manually.
   const paper = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "PdfLayout" });
   for (const status of ["SENT", "SIGNED", "EXECUTED"])
     expect(
@@ -701,7 +701,7 @@ test("refuses to send what cannot be signed, and what is no PDF", async () => {
   expect((await uploadFile(paper, "scan")).file).toMatchObject({ number: 1 });
 });
 
-test("who sees what, and who does what", async () => {
+test("visibility and permissions", async () => {
   const { id, ids } = await sent([{ name: "Bea Buyer", email: bea.email! }, cora], {});
   const ben = await world.signUp("Ben Buyer");
   const other = await createBuyer(owen, world.project, { legalName: "Ben Buyer" });
@@ -737,7 +737,7 @@ test("who sees what, and who does what", async () => {
     member: { ...whole, addresses: false },
     seller: null,
     builder: null,
-    // Neither whom else the codes go to nor from where others signed.
+    // Viewers do not see the other addresses of codes, or the network addresses of signers.
     bea: { emails: [true, false], addresses: false, files: 1 },
     ben: null,
     carl: null,
@@ -745,7 +745,7 @@ test("who sees what, and who does what", async () => {
     anonymous: "UNAUTHENTICATED",
     token: null,
   });
-  // A co-buyer with an account sees what they sign, and no more of the deal.
+  // A co-buyer with an account sees the agreement, and nothing else of the deal.
   const own = await carl.get(
     "query ($id: ID!) { agreement(id: $id) { title buyer { id } project { id } files { url } signers { name email } events { id } } }",
     { id: carlsAgreement[0].id },
@@ -759,7 +759,7 @@ test("who sees what, and who does what", async () => {
     events: [],
   });
 
-  // Who is no signer can do nothing in their name, whatever they see.
+  // Only the signer can sign, not others who see the agreement.
   const signerId = ids["Cora Co"];
   for (const person of [owen, world.max, bea, ben, world.olga])
     expect(await expectUnchanged(world, () => person.refused(CODE, { input: { signerId } }))).toMatchObject({
@@ -774,13 +774,13 @@ test("who sees what, and who does what", async () => {
     field: "token",
   });
   expect(await bea.refused(CODE, { input: {} })).toMatchObject({ code: "BAD_USER_INPUT", field: "signerId" });
-  // Nor does a program with scopes of something else, or of one organization, sign for its user.
+  // Access tokens with other scopes, or for one organization, cannot sign for their user.
   for (const input of [{ scopes: ["lead.read"] }, { readOnly: true }]) {
     const robot = await programOf(world, bea, input);
     const answer = await robot.refused(CODE, { input: { signerId: ids["Bea Buyer"] } });
     expect(["NOT_FOUND", "FORBIDDEN"]).toContain(answer.code);
   }
-  // Signers and files are the sales team's to write.
+  // Only the sales team writes signers and files.
   const draft = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "Draft" });
   for (const person of [bea, world.sam, world.bob, world.olga]) {
     const signer = { agreementId: draft, role: "BUYER", name: "Mallory", email: "mallory@example.com" };
@@ -806,7 +806,7 @@ test("who sees what, and who does what", async () => {
     ),
   ).toMatchObject({ code: "FORBIDDEN" });
   expect((await uploadFile(id, "mine", {}, bea)).error!.extensions.code).toBe("FORBIDDEN");
-  // The trail is the database's own: nobody changes it, its owner neither.
+  // The trail cannot be changed, not even by the owner of the database.
   await expect(
     world.owner.query("update app_public.agreement_trail_entries set note = 'x' where agreement_id = $1", [
       id,
@@ -817,7 +817,7 @@ test("who sees what, and who does what", async () => {
   ).rejects.toThrow(/never changed/);
 });
 
-test("a certificate says roles, and what happened, in the language of the organization", async () => {
+test("a certificate contains roles and the trail, in the language of the organization", async () => {
   const { rows } = await world.owner.query(
     "select description from app_public.agreement_signer_role_values union all select description from app_public.agreement_trail_kind_values",
   );

@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   docusign.answers(/POST .*envelopes/, null);
-  docusign.asked.length = 0;
+  docusign.requests.length = 0;
   await world.owner.query("delete from app_private.limit_uses");
 });
 
@@ -62,7 +62,7 @@ const connect = (more: { config?: object; credentials?: object } = {}) => ({
   config: { ...docusign.config, ...more.config },
   credentials: { ...docusign.credentials, ...more.credentials },
 });
-/** Runs jobs, those that were put off as well; gives what was logged. */
+/** Runs all jobs, including postponed ones; returns the log. */
 async function jobs(): Promise<string> {
   await world.owner.query(
     "update graphile_worker._private_jobs set run_at = now() where run_at > now() and attempts > 0",
@@ -96,7 +96,7 @@ async function sent(signers = [bea, ada], input: Record<string, unknown> = {}) {
   await owen.get(mutationOf("updateAgreement"), { input: { id, status: "SENT" } });
   return { id, ids };
 }
-const look = async (id: string) =>
+const read = async (id: string) =>
   (
     await owen.get(
       `query ($id: ID!) { agreement(id: $id) { status voidReason signers { name status signedAt declineReason signedFile { checksum } }
@@ -106,7 +106,7 @@ const look = async (id: string) =>
   ).agreement;
 const noticeUrl = (path: string) => new URL(path, world.url).href;
 
-test("an organization connects its account; what is wrong with it is said, and its key is never told", async () => {
+test("an organization connects its account; errors are reported, and its key is never revealed", async () => {
   const of = async (more: object) =>
     (await owen.get(CONNECT, { input: connect(more) })).createOrganizationIntegration;
   expect(await of({ config: { accountId: "another" } })).toMatchObject({
@@ -141,7 +141,7 @@ test("an organization connects its account; what is wrong with it is said, and i
   expect(JSON.stringify(made)).not.toContain("PRIVATE KEY");
 });
 
-test("an agreement is sent there, followed by signed notices, and its proof kept", async () => {
+test("an agreement is sent there and updated by signed notifications, and its evidence is stored", async () => {
   const { id, ids } = await sent(undefined, {
     expiresAt: new Date(Date.now() + 5 * 86_400_000).toISOString(),
   });
@@ -164,9 +164,9 @@ test("an agreement is sent there, followed by signed notices, and its proof kept
     },
     eventNotification: { url: `https://plat.example/webhooks/signing/${id}`, includeHMAC: "true" },
   });
-  // The mails come from there.
+  // The provider sends the mails.
   expect(await outbox.take()).toEqual([]);
-  // Here nobody signs it, nor takes another version.
+  // It can no longer be signed or get another version here.
   const { agreement } = await owen.get("query ($id: ID!) { agreement(id: $id) { signers { id } } }", { id });
   expect(agreement.signers).toHaveLength(2);
   const again = await upload(
@@ -180,18 +180,18 @@ test("an agreement is sent there, followed by signed notices, and its proof kept
 
   const notice = noticeUrl(`/webhooks/signing/${id}`);
   docusign.act(envelope, bea.email, "delivered");
-  // Unsigned, or signed with another key, it changes nothing.
+  // A notification without a valid signature has no effect.
   expect(await docusign.notify(envelope, notice, "another key")).toBe(400);
   expect(await docusign.notify(envelope, noticeUrl("/webhooks/signing/nothing"))).toBe(400);
   await jobs();
-  expect((await look(id)).status).toBe("SENT");
+  expect((await read(id)).status).toBe("SENT");
   expect(await docusign.notify(envelope, notice)).toBe(200);
   await jobs();
-  expect((await look(id)).status).toBe("VIEWED");
+  expect((await read(id)).status).toBe("VIEWED");
   docusign.act(envelope, bea.email, "completed");
   for (let i = 0; i < 2; i += 1) expect(await docusign.notify(envelope, notice)).toBe(200);
   await jobs();
-  const between = await look(id);
+  const between = await read(id);
   expect(between).toMatchObject({
     status: "SIGNED",
     signers: [
@@ -200,16 +200,16 @@ test("an agreement is sent there, followed by signed notices, and its proof kept
     ],
   });
   docusign.act(envelope, ada.email, "completed");
-  // The notice is lost: it is asked after an hour.
+  // If a notification is lost, the status is requested after an hour.
   await world.owner.query("select app_private.sync_envelopes(10)");
   await jobs();
-  expect((await look(id)).status).toBe("SIGNED");
+  expect((await read(id)).status).toBe("SIGNED");
   await world.owner.query(
     "update app_private.agreement_envelopes set asked_at = now() - interval '61 minutes'",
   );
   await world.owner.query("select app_private.sync_envelopes(10)");
   await jobs();
-  const done = await look(id);
+  const done = await read(id);
   expect(done.status).toBe("EXECUTED");
   expect(done.files.map(({ kind, checksum }: any) => [kind, checksum]).sort()).toEqual([
     ["CERTIFICATE", sha256(certificatePdf)],
@@ -220,23 +220,23 @@ test("an agreement is sent there, followed by signed notices, and its proof kept
     { kind: "SIGNED", signerName: bea.name, checksum: sha256(pdf) },
     { kind: "SIGNED", signerName: ada.name, checksum: sha256(pdf) },
   ]);
-  // What is over is asked after no more.
+  // Ended envelopes are no longer requested.
   await world.owner.query(
     "update app_private.agreement_envelopes set asked_at = now() - interval '61 minutes'",
   );
-  docusign.asked.length = 0;
+  docusign.requests.length = 0;
   await world.owner.query("select app_private.sync_envelopes(10)");
   await jobs();
-  expect(docusign.asked).toEqual([]);
+  expect(docusign.requests).toEqual([]);
 });
 
-test("declined there, it is declined here; voided here, it is voided there, and the other way round", async () => {
+test("declining or voiding is synchronized in both directions", async () => {
   const declined = await sent();
   await jobs();
   docusign.act(docusign.envelopes.at(-1)!, bea.email, "declined", "Too expensive.");
   await docusign.notify(docusign.envelopes.at(-1)!, noticeUrl(`/webhooks/signing/${declined.id}`));
   await jobs();
-  expect(await look(declined.id)).toMatchObject({
+  expect(await read(declined.id)).toMatchObject({
     status: "DECLINED",
     signers: [{ status: "DECLINED", declineReason: "Too expensive." }, { status: "WAITING" }],
   });
@@ -258,13 +258,13 @@ test("declined there, it is declined here; voided here, it is voided there, and 
   Object.assign(docusign.envelopes.at(-1)!, { status: "voided", voidedReason: "A mistake." });
   await docusign.notify(docusign.envelopes.at(-1)!, noticeUrl(`/webhooks/signing/${there.id}`));
   await jobs();
-  expect(await look(there.id)).toMatchObject({ status: "VOIDED", voidReason: "At the provider: A mistake." });
+  expect(await read(there.id)).toMatchObject({ status: "VOIDED", voidReason: "At the provider: A mistake." });
   expect(await jobs()).not.toContain("error");
 });
 
-test("an answer that is lost makes no second envelope, one that fails is tried again, a refusal voids", async () => {
+test("a lost response causes no second envelope, a failure is retried, and a refusal voids the agreement", async () => {
   const before = docusign.envelopes.length;
-  // Taken, and the connection breaks before the answer.
+  // The request is accepted, but the connection breaks before the response.
   const lost = await sent();
   docusign.answers(/POST .*envelopes/, (request, response, goOn) => {
     docusign.answers(/POST .*envelopes/, null);
@@ -278,7 +278,7 @@ test("an answer that is lost makes no second envelope, one that fails is tried a
   expect(docusign.envelopes).toHaveLength(before + 1);
   await jobs();
   expect(docusign.envelopes).toHaveLength(before + 1);
-  expect((await look(lost.id)).status).toBe("SENT");
+  expect((await read(lost.id)).status).toBe("SENT");
   const { rows } = await world.owner.query(
     "select envelope_id as id from app_private.agreement_envelopes where agreement_id = $1",
     [lost.id],
@@ -296,7 +296,7 @@ test("an answer that is lost makes no second envelope, one that fails is tried a
   docusign.answers(/POST .*envelopes/, null);
   await jobs();
   expect(docusign.envelopes).toHaveLength(before + 2);
-  expect((await look(later.id)).status).toBe("SENT");
+  expect((await read(later.id)).status).toBe("SENT");
 
   const refused = await sent();
   docusign.answers(
@@ -305,7 +305,7 @@ test("an answer that is lost makes no second envelope, one that fails is tried a
       void response.status(400).json({ errorCode: "PDF_VALIDATION_FAILED", message: "secret words" }),
   );
   await jobs();
-  expect(await look(refused.id)).toMatchObject({
+  expect(await read(refused.id)).toMatchObject({
     status: "VOIDED",
     voidReason: "DocuSign refuses this (400, PDF_VALIDATION_FAILED).",
   });
@@ -330,7 +330,7 @@ test("an account with rejected credentials becomes ERROR with a ticket, and resu
   });
   docusign.answers(/POST .*envelopes/, null);
   await jobs();
-  expect((await look(id)).status).toBe("SENT");
+  expect((await read(id)).status).toBe("SENT");
   await owen.get(mutationOf("refreshOrganizationIntegration"), { input: { id: integration } });
   await jobs();
   const { rows } = await world.owner.query(

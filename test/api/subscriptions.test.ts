@@ -11,7 +11,7 @@ import { programOf } from "../harness/world.ts";
 
 let world: Portfolio;
 
-/** An answer in events, as the protocol of graphql-sse has it. */
+/** A response as server-sent events, in the protocol of graphql-sse. */
 interface Subscription {
   status: number;
   type: string | undefined;
@@ -90,7 +90,7 @@ const update = (person: Person, id: string, company: string) =>
     },
   );
 
-const told = ({ results }: Subscription) => results.flatMap(({ data }) => data.events.events);
+const eventsIn = ({ results }: Subscription) => results.flatMap(({ data }) => data.events.events);
 const upTo = ({ results }: Subscription) =>
   Number(Object.values<any>(results.at(-1)?.data ?? {})[0]?.upToSequence ?? -1);
 const head = async (): Promise<number> => {
@@ -110,7 +110,7 @@ afterEach(async () => {
   for (const one of opened) one.close();
   await until(() => opened.every(({ isClosed }) => isClosed));
   opened.length = 0;
-  // Nobody listens for the organization any more.
+  // No process listens for the organization any longer.
   await until(async () => {
     const { rows } = await world.owner.query("select from pg_locks where classid = 7528005");
     return rows.length === 0;
@@ -118,7 +118,7 @@ afterEach(async () => {
 });
 afterAll(() => world.stop());
 
-test("viewers receive the events that eventsConnection shows them, including earlier ones, with the selected fields", async () => {
+test("viewers receive the events that eventsConnection returns to them, including earlier ones, with the selected fields", async () => {
   const people = {
     owner: world.owen,
     member: world.max,
@@ -138,7 +138,7 @@ test("viewers receive the events that eventsConnection shows them, including ear
       `{ eventsConnection(first: 1000, filter: { organizationId: "${world.harbour.id}" }) { nodes { id name sequence subjectId data } } }`,
     );
     expect(
-      told(subscription).map(({ id, name, sequence, subjectId, data }: any) => ({
+      eventsIn(subscription).map(({ id, name, sequence, subjectId, data }: any) => ({
         id,
         name,
         sequence,
@@ -150,13 +150,13 @@ test("viewers receive the events that eventsConnection shows them, including ear
     expect(subscription.results[0].extensions.position).toEqual(expect.any(String));
   }
   const [, ofOwner] = subscriptions[0]!;
-  expect(told(ofOwner).at(-2)).toMatchObject({
+  expect(eventsIn(ofOwner).at(-2)).toMatchObject({
     name: "lead.updated",
     subject: { __typename: "Lead", company: "Told" },
   });
 });
 
-test("changed tells which of some records to read again", async () => {
+test("`changed` returns which of the given records must be read again", async () => {
   const document = `subscription ($ids: [ID!]!, $id: ID!) { changed(ids: $ids, organizationId: $id) { ids upToSequence } }`;
   const ids = [world.leads.open.id, world.leads.mias.id];
   const [owner, member] = [
@@ -175,7 +175,7 @@ test("changed tells which of some records to read again", async () => {
   expect(changed(member)).toEqual(new Set([world.leads.open.id]));
 });
 
-test("what cannot be subscribed to is refused, as an answer or as events", async () => {
+test("an invalid subscription is refused, in the requested media type", async () => {
   const codeOf = async (person: Pick<Person, "token">, filter: Record<string, unknown>, after?: string) => {
     const { results, isComplete } = await until(
       await subscribe(person, eventsOf, { filter, after }).then((found) => () => found),
@@ -198,7 +198,7 @@ test("what cannot be subscribed to is refused, as an answer or as events", async
   const refused = await subscribe(world.owen, deep);
   await until(() => refused.isComplete || refused.isClosed);
   expect(refused.results[0].errors[0].extensions.code).toBe("LIMIT_EXCEEDED");
-  // Queries are answered in events to who takes nothing else, and as ever to others.
+  // Queries are answered as events only if the client accepts nothing else.
   const query = await subscribe(world.owen, "{ viewer { id } }");
   await until(() => query.isComplete);
   expect(query.results[0].data).toEqual({ viewer: { id: world.owen.id } });
@@ -221,7 +221,7 @@ test("a token that is revoked ends its subscriptions with a code", async () => {
   expect(subscription.results.at(-1).errors[0].extensions.code).toBe("UNAUTHENTICATED");
 });
 
-/** The client of the protocol as programs use it. */
+/** The usual client of the protocol. */
 function socketOf(options: Partial<ClientOptions> = {}, headers: Record<string, string> = {}) {
   class Trusting extends WebSocket {
     constructor(address: string, protocols?: string | string[]) {
@@ -272,7 +272,7 @@ function listenTo(
   return found;
 }
 
-test("WebSocket subscriptions have the same events, and resume after a sequence", async () => {
+test("WebSocket subscriptions have the same events, and resume after a sequence number", async () => {
   const last = await head();
   const filter = { organizationId: world.harbour.id };
   const told1 = await subscribe(world.max, eventsOf, { filter, after: "0" });
@@ -281,13 +281,13 @@ test("WebSocket subscriptions have the same events, and resume after a sequence"
   const subscription = listenTo(client, eventsOf, { filter, after: "0" });
   const later = listenTo(client, eventsOf, { filter, after: String(last) });
   await isAt(subscription, last);
-  expect(told(subscription)).toEqual(told(told1));
+  expect(eventsIn(subscription)).toEqual(eventsIn(told1));
   expect(subscription.results[0].extensions.position).toEqual(expect.any(String));
   await update(world.max, world.leads.maxs.id, "Seen by socket");
-  await until(() => told(subscription).at(-1)?.subject?.company === "Seen by socket");
+  await until(() => eventsIn(subscription).at(-1)?.subject?.company === "Seen by socket");
   await isAt(later, await head());
-  expect(told(later).every(({ sequence }: any) => Number(sequence) > last)).toBe(true);
-  // The token of the handshake does as well.
+  expect(eventsIn(later).every(({ sequence }: any) => Number(sequence) > last)).toBe(true);
+  // The token of the handshake is accepted too.
   const own = socketOf({}, { authorization: `Bearer ${world.max.token}` });
   const also = listenTo(own.client, eventsOf, { filter, after: String(last) });
   await isAt(also, last);
@@ -295,15 +295,15 @@ test("WebSocket subscriptions have the same events, and resume after a sequence"
   await own.client.dispose();
 });
 
-test("a WebSocket is refused what a request is, and takes subscriptions only", async () => {
+test("a WebSocket has the refusals of requests, and only accepts subscriptions", async () => {
   const filter = { organizationId: world.harbour.id };
   const refusal = async (person: Pick<Person, "token">, query: string, variables = {}) => {
     const params = person.token ? { headers: { Authorization: `Bearer ${person.token}` } } : undefined;
     const { client } = socketOf({ connectionParams: params });
-    const asked = listenTo(client, query, variables);
-    await until(() => asked.isClosed);
+    const attempt = listenTo(client, query, variables);
+    await until(() => attempt.isClosed);
     await client.dispose();
-    return asked.errors?.[0]?.extensions?.code;
+    return attempt.errors?.[0]?.extensions?.code;
   };
   expect(await refusal({ token: null } as never, eventsOf, { filter })).toBe("UNAUTHENTICATED");
   expect(await refusal({ token: "x".repeat(40) }, eventsOf, { filter })).toBe("UNAUTHENTICATED");
@@ -316,7 +316,7 @@ test("a WebSocket is refused what a request is, and takes subscriptions only", a
     id: world.leads.maxs.id,
   });
   expect(lead.company).not.toBe("By socket");
-  // Another protocol, another path, and no greeting.
+  // Another protocol, another path, and a missing connection_init.
   const address = world.url.replace(/^https/, "wss");
   const open = (url: string, protocol: string) => new WebSocket(url, protocol, { rejectUnauthorized: false });
   const fault = async (socket: WebSocket) => String((await once(socket, "error"))[0]);
@@ -329,7 +329,7 @@ test("a WebSocket is refused what a request is, and takes subscriptions only", a
   expect((await once(hasty, "close"))[0]).toBe(4401);
 });
 
-test("a revoked token ends its subscriptions by WebSocket, and who hangs up is forgotten", async () => {
+test("a revoked token ends its WebSocket subscriptions, and closed connections are removed", async () => {
   const { createAccessToken: token } = await world.owen.get(
     `mutation { createAccessToken(input: { name: "Wall" }) { id token } }`,
   );
@@ -341,7 +341,7 @@ test("a revoked token ends its subscriptions by WebSocket, and who hangs up is f
   });
   await until(() => subscription.isComplete);
   expect(subscription.results.at(-1).errors[0].extensions.code).toBe("UNAUTHENTICATED");
-  // The places of a viewer are free again, although nobody said goodbye.
+  // Connections that were closed without a message no longer count for the viewer.
   for (let n = 0; n < 3; n += 1) {
     const gone = socketOf({ connectionParams: { authorization: `Bearer ${world.max.token}` } });
     for (let m = 0; m < 40; m += 1)

@@ -48,7 +48,7 @@ test("a task is assigned to its author by default, or to the given user, and can
   await world.owner.query("delete from app_public.tasks");
 });
 
-test("the list has what its viewer sees, once each, what is due first first", async () => {
+test("the list contains what its viewer may see, once each, ordered by due date", async () => {
   const { owen, ada, max, mia, sam, bob, olga, leads, harbour, summit, project, quiet, anonymous } = world;
   await world.owner.query("delete from app_public.tasks");
   await make(owen, { organizationId: harbour.id, title: "org", dueAt: inHours(5) });
@@ -77,14 +77,14 @@ test("the list has what its viewer sees, once each, what is due first first", as
   const seen = (...hidden: string[]) => all.filter((title) => !hidden.includes(title));
   expect(await titles(owen)).toEqual(all);
   expect(await titles(ada)).toEqual(all);
-  // A colleague's leads of a private project are not theirs to see, whoever is to do something for them.
+  // A colleague's leads of a private project are invisible to them, regardless of the assignee of the task.
   expect(await titles(max)).toEqual(seen("mia's lead", "mia's lead, max to do"));
   expect(await titles(mia)).toEqual(seen("max's lead"));
   expect(await titles(sam)).toEqual(["sam's lead"]);
   expect(await titles(bob)).toEqual([]);
   expect(await titles(olga)).toEqual(["summit"]);
   expect(await anonymous.refused("{ tasks { id } }")).toMatchObject({ code: "UNAUTHENTICATED" });
-  // Tokens: of leads alone, of the organization alone, of nothing of the kind.
+  // Tokens with scopes for leads, for the organization, or for neither.
   const withoutLead = ["quiet", "org of max", "project", "org", "quiet of max"];
   const token = (scopes: string[]) => programOf(world, owen, { scopes });
   expect(await titles(await token(["lead.read"]))).toEqual(seen(...withoutLead));
@@ -96,7 +96,7 @@ test("the list has what its viewer sees, once each, what is due first first", as
     all.filter((title) => withoutLead.includes(title)),
   );
 
-  // Each page of the connection goes on where the one before ended, past those that are never due.
+  // Each page of the connection continues after the previous one, also among tasks without a due date.
   for (const [person, expected] of [
     [owen, all],
     [max, seen("mia's lead", "mia's lead, max to do")],
@@ -119,7 +119,7 @@ test("the list has what its viewer sees, once each, what is due first first", as
       expect(found).toEqual(expected);
     }
   }
-  // By project, and by whom they are about.
+  // By project, and by related person.
   expect(await titles(owen, { projectIds: [quiet.slug] })).toEqual([
     "quiet",
     "quiet of max",
@@ -141,7 +141,7 @@ test("the list has what its viewer sees, once each, what is due first first", as
 test("mine, open, due and overdue", async () => {
   const { owen, max, harbour, leads } = world;
   await world.owner.query("delete from app_public.tasks");
-  // Where the viewer is, the day ends in between.
+  // In the time zone of the viewer, the day ends in between.
   await owen.get(
     `mutation { updateUser(input: { id: "${owen.id}", timeZone: "Pacific/Kiritimati" }) { id } }`,
   );
@@ -181,7 +181,7 @@ test("mine, open, due and overdue", async () => {
   expect(await titles(owen, { priority: ["URGENT"] })).toEqual(["done"]);
   expect(await titles(owen, { assigneeIds: [max.id!] })).toEqual(["of max, late"]);
   expect(await titles(owen, { dueAt: { from: at(ends) } })).toEqual(["tomorrow"]);
-  // The lists of records take the same filter.
+  // The lists of records have the same filter.
   const { lead } = await owen.get(
     `{ lead(id: "${leads.open.id}") { tasks(filter: { overdue: true, mine: false }) { title } } }`,
   );

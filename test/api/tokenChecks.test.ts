@@ -42,14 +42,14 @@ afterAll(async () => {
 });
 
 const names = "{ leads(first: 10) { name } }";
-/** The leads that somebody sees; null for a request that is refused with 401. */
+/** The leads that the person sees; null for a request that is refused with 401. */
 async function seen(person: Person): Promise<string[] | null> {
   const { status, data, errors } = await person.ask(names);
   if (status === 401) return null;
   if (errors) throw new Error(JSON.stringify(errors));
   return data.leads.map(({ name }: { name: string }) => name).toSorted();
 }
-/** Asks until what the token gives access to goes along with the statements; gives what the last answer held. */
+/** Repeats the request until the access of the token is passed with the statements; returns the last response. */
 async function warm(person: Person) {
   let answer: Awaited<ReturnType<typeof seen>> = null;
   await until(async () => {
@@ -73,11 +73,11 @@ describe("a query with a recently checked token", () => {
     ["three levels", "{ projects(first: 5) { title leads(first: 5) { name assignee { fullName } } } }", 2],
     ["nothing of the database", "{ __typename }", 1],
   ])(
-    "%s takes one round trip for each step, the check of the token included",
+    "%s takes one round trip for each step, including the check of the token",
     async (_what, query, steps) => {
       await warm(world.owen);
       let [fewest, most] = [Infinity, 0];
-      // With a new minute the token is looked up again.
+      // After a minute, the token is looked up again.
       for (let n = 0; n < 3; n += 1) {
         proxy.takeRoundTrips();
         const { count } = await world.statements(() => world.owen.get(query, { id: leads.olives }));
@@ -85,12 +85,12 @@ describe("a query with a recently checked token", () => {
         most = Math.max(most, count);
       }
       expect(fewest).toBeLessThanOrEqual(steps);
-      // Settings and check are one statement beside that of a step.
+      // Settings and check are one statement, sent together with that of a step.
       expect(most).toBeLessThanOrEqual(steps);
     },
   );
 
-  test("mutations take the look-up of the token and one round trip, and leave what its access was found to be", async () => {
+  test("mutations take the look-up of the token and one round trip, and do not change the cached access", async () => {
     await warm(world.owen);
     let fewest = Infinity;
     for (let n = 0; n < 3; n += 1) {
@@ -107,7 +107,7 @@ describe("a query with a recently checked token", () => {
     expect(proxy.takeSent()).toContain("{}|{}|{}|{}|{}");
   });
 
-  test("a mutation looks the token up ahead of what it does", async () => {
+  test("a mutation looks up the token first", async () => {
     const robot = await programOf(world, world.owen, { scopes: ["lead.*"] });
     await warm(robot).catch(() => undefined);
     await robot.get("{ leads(first: 1) { name } }");
@@ -139,14 +139,14 @@ describe("a query with a recently checked token", () => {
   });
 });
 
-describe("the very next request after", () => {
+describe("the next request after", () => {
   const both = ["Max's", "Olive"];
   const role = (person: Person, to: string) =>
     sql("update app_public.organization_user_connections set role = $2 where user_id = $1", person.id, to);
   const assignment = (to: string) =>
     sql("update app_public.projects set lead_assignment = $2 where id = $1", world.project.id, to);
 
-  test("a project became private, or open, shows what that leaves", async () => {
+  test("a project became private, or open, shows the remaining records", async () => {
     expect(await warm(world.max)).toEqual(both);
     await assignment("PRIVATE");
     expect(await seen(world.max)).toEqual(["Max's"]);
@@ -155,7 +155,7 @@ describe("the very next request after", () => {
     expect(await seen(world.max)).toEqual(both);
   });
 
-  test("a private project came, or was deleted, shows what that leaves", async () => {
+  test("a private project was created or deleted shows the remaining records", async () => {
     expect(await warm(world.max)).toEqual(both);
     const quiet = await createProject(world.owen, {
       organizationId: world.harbour.id,
@@ -177,7 +177,7 @@ describe("the very next request after", () => {
     expect(await seen(world.max)).toEqual(both);
   });
 
-  test("a role changed shows what the other role sees", async () => {
+  test("a role changed shows the records of the new role", async () => {
     await assignment("PRIVATE");
     expect(await warm(world.max)).toEqual(["Max's"]);
     await role(world.max, "ADMIN");
@@ -198,7 +198,7 @@ describe("the very next request after", () => {
     expect(await seen(nora)).toEqual([]);
   });
 
-  test("an organization got a part in a project, lost a permission of it, or the part", async () => {
+  test("an organization was affiliated with a project, lost a permission there, or the affiliation", async () => {
     const projects = async () =>
       (await world.olga.get("{ projects(first: 10) { title } }")).projects.map(
         ({ title }: { title: string }) => title,
@@ -226,7 +226,7 @@ describe("the very next request after", () => {
     expect(await projects()).toEqual([]);
   });
 
-  test("what a role may was changed shows that", async () => {
+  test("the permissions of a role were changed shows that", async () => {
     expect(await warm(world.max)).toEqual(both);
     const { rows } = await sql(
       "delete from app_private.role_permissions where role = 'MEMBER' and permission = 'lead.read' returning *",
@@ -240,7 +240,7 @@ describe("the very next request after", () => {
     expect(await seen(world.max)).toEqual(both);
   });
 
-  test("a second factor became due says so, and shows nothing", async () => {
+  test("a second factor became due is refused with the reason, and shows nothing", async () => {
     const dora = await world.signUp("Dora Due");
     await join(world, world.harbour.id, dora, "MEMBER");
     expect(await warm(dora)).toEqual(both);
@@ -302,7 +302,7 @@ describe("the very next request after", () => {
         ),
     ],
   ];
-  test.each(ends)("%s is refused with 401, whatever it asks", async (_what, make, end) => {
+  test.each(ends)("%s is refused with 401, for any query", async (_what, make, end) => {
     const person = await make();
     expect(await warm(person)).toEqual(person.id ? [] : both);
     await person.get(names);
@@ -317,7 +317,7 @@ describe("the very next request after", () => {
   });
 });
 
-test("what a token is restricted to holds for what is handed on", async () => {
+test("restrictions of a token apply to its passed access", async () => {
   const robot = await programOf(world, world.owen, { scopes: ["project.read"] });
   const other = await programOf(world, world.owen, { readOnly: true, organizationId: world.harbour.id });
   await until(async () => {
@@ -336,7 +336,7 @@ test("what a token is restricted to holds for what is handed on", async () => {
   ).toBe("FORBIDDEN");
 });
 
-test("settings that a connection was left with hand nothing on", async () => {
+test("settings that remain on a connection are not used", async () => {
   const pool = poolOf(database.authenticatorUrl, 1);
   const everything = [world.harbour.id, world.project.id].map((id) => `{${id}}`);
   const sets = [everything[0], everything[1], everything[1], everything[0], everything[1]].join("|");

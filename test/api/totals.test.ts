@@ -40,7 +40,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test("a connection counts what its list shows", async () => {
+test("a connection has the count of its list", async () => {
   const fields = schema.getQueryType()!.getFields();
   const lists = Object.keys(fields).filter(
     (name) =>
@@ -64,7 +64,7 @@ test("a connection counts what its list shows", async () => {
   expect(counted).toBeGreaterThan(500);
 });
 
-test("groups count each record once, be it by its id", async () => {
+test("groups count each record once, even by id", async () => {
   for (const person of people.values()) {
     const { leadsConnection } = await person.get(
       "{ leadsConnection(first: 1) { totalCount groupedAggregates(groupBy: [STATUS]) { keys distinctCount { id } } aggregates { distinctCount { id status } } } }",
@@ -76,7 +76,7 @@ test("groups count each record once, be it by its id", async () => {
   }
 });
 
-test("only the columns that are counted are read", async () => {
+test("only the counted columns are read", async () => {
   const [person] = people.values();
   const read = async (selection: string) => {
     const { texts } = await api.statements(() => person!.get(`{ leadsConnection { ${selection} } }`));

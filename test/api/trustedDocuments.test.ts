@@ -27,7 +27,7 @@ const ask = (body: object, { token }: { token: string | null } = olive, to = api
     "content-type": "application/json",
     ...(token && { authorization: `Bearer ${token}` }),
   });
-/** What an answer says; what it cost depends on the connection, and requests differ by their ids. */
+/** The response without the cost, which depends on the connection, and the request id. */
 const partsOf = ({ status, data, errors }: Answer) =>
   JSON.stringify([status, data, errors], (key, value) => (key === "requestId" ? undefined : value));
 const viewer = "query Viewer { viewer { id firstName } }";
@@ -47,7 +47,7 @@ afterAll(async () => {
 const command = () =>
   runToExit({ entry: "src/cli/documents.ts", args: [folder], env: { DATABASE_URL: api.database.ownerUrl } });
 
-test("a command registers the documents of a folder, all or none, and tells their ids", async () => {
+test("a command registers the documents of a folder, all or none, and prints their ids", async () => {
   await writeFile(join(folder, "viewer.graphql"), viewer);
   await writeFile(join(folder, "more.json"), JSON.stringify({ abc: "query Named { viewer { firstName } }" }));
   const first = await command();
@@ -73,7 +73,7 @@ test("a command registers the documents of a folder, all or none, and tells thei
   expect((await ask({ documentId: "abc" })).data).toEqual({ viewer: { firstName: "Olive" } });
 });
 
-test("an id is answered as its document is, and looked up once", async () => {
+test("a request by id has the response of the document, which is looked up once", async () => {
   for (const [title, text] of Object.entries({ ...fullPages, viewer })) {
     const id = idOf(text);
     await register(id, text);
@@ -90,7 +90,7 @@ test("an id is answered as its document is, and looked up once", async () => {
   }
 });
 
-test("an id of nothing is refused by a code, whatever it looks like; so are two documents", async () => {
+test("an unknown id is refused with a code, in any format; so are an id and a text together", async () => {
   for (const documentId of ["nothing", "", "a b", "x".repeat(10_000), "é"])
     expect(await ask({ documentId })).toMatchObject({
       status: 404,
@@ -117,7 +117,7 @@ test("a refused id works once it is registered, and never changes its document",
   expect(await register("later", viewer)).toBe(false);
 });
 
-test("where only registered documents are answered, no other is, for anybody", async () => {
+test("if only registered documents are permitted, all others are refused for everybody", async () => {
   await register(idOf(viewer), viewer);
   for (const person of [olive, api.anonymous])
     for (const query of [viewer, "{ __typename }", "not GraphQL"])
@@ -132,7 +132,7 @@ test("where only registered documents are answered, no other is, for anybody", a
   });
 });
 
-test("a file is uploaded by an id too", async () => {
+test("files can be uploaded with an id too", async () => {
   const { createOrganization } = await olive.get(
     `mutation { createOrganization(input: { name: "Bright Side" }) { id } }`,
   );
@@ -172,13 +172,13 @@ test("the table is only readable through the function, and visitors cannot regis
   }
 });
 
-test("the pages of the service ask by documents of their own, which need not be registered", async () => {
+test("documents of the service's own pages need not be registered", async () => {
   const schema = buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8"));
   const paula = await api.signUp("Paula Portal");
   for (const [documentId, text] of ownDocuments) {
     expect({ documentId, errors: validate(schema, parse(text)) }).toEqual({ documentId, errors: [] });
     const { errors = [] } = await ask({ documentId }, paula, closed);
-    // Some lack their variables here, and one signs her out.
+    // Some fail for lack of variables, and one signs her out.
     expect(errors.filter(({ extensions }) => ["documentId", "query"].includes(extensions.field))).toEqual([]);
   }
   expect((await ask({ documentId: "portal:Viewer" }, olive, closed)).data.viewer.id).toBe(olive.id);

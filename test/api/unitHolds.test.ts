@@ -11,7 +11,7 @@ import { affiliate, programOf } from "../harness/world.ts";
 let world: Portfolio;
 let owen: Person;
 let max: Person;
-/** Of an agency with a part in the project: own leads only. */
+/** Of an affiliated agency, with access to own leads only. */
 let sam: Person;
 let create: Create;
 let project: { id: string };
@@ -57,7 +57,7 @@ const release = async (id: string, person = owen) =>
   (await person.get(deletion, { input: { id } })).deleteUnitHold;
 const reserve = async (input: Record<string, unknown>, person = owen) =>
   (await person.get(reservation, { input: { acceptedTerms: true, ...input } })).createReservation;
-/** Does what has to be refused and proves that it changed nothing. */
+/** Executes an operation that must be refused, and asserts that it changed nothing. */
 const refuse = async (person: Person, document: string, input: Record<string, unknown>) => {
   const tables = ["unit_holds", "units", "lots", "reservations", "buyers", "events"].map(
     (name) => `app_public.${name}`,
@@ -89,7 +89,7 @@ const eventNames = async (id: string) =>
 const hoursFromNow = (time: string) => Math.round((Date.parse(time) - Date.now()) / 3_600_000) + 0;
 
 describe("a hold", () => {
-  test("keeps a unit for the hours of the project, and gives it back", async () => {
+  test("holds a unit for the hours of the project, and can be released", async () => {
     const home = await unit();
     const held = await hold({ unitId: home, notes: "Calls back tomorrow" });
     expect(held).toMatchObject({
@@ -128,7 +128,7 @@ describe("a hold", () => {
     expect(await eventNames(home)).toEqual(["unit.created", "unit.status_changed", "unit.status_changed"]);
   });
 
-  test("claims a lot, and for a unit the lot below it", async () => {
+  test("claims a lot, and for a unit also its lot", async () => {
     const lots = await Promise.all(
       [1, 2].map((number) =>
         create("createLot", {
@@ -158,7 +158,7 @@ describe("a hold", () => {
     expect(lot).toEqual({ status: "HELD", activeHold: { id: held.id }, holds: [{ id: held.id }] });
   });
 
-  test("expires at its end, and is never read as active afterwards", async () => {
+  test("expires at its end, and is never returned as active afterwards", async () => {
     const home = await unit();
     const held = await hold({ unitId: home, expiration: 3 });
     await passTime(world.owner, "4 hours");
@@ -172,7 +172,7 @@ describe("a hold", () => {
     expect(await eventNames(held.id)).toEqual(["unit_hold.created", "unit_hold.expired"]);
   });
 
-  test("excludes whatever others do with the home, and its status is not set by hand", async () => {
+  test("excludes all other uses of the home, whose status cannot be set manually", async () => {
     const home = await unit();
     const held = await hold({ unitId: home });
     const lena = await lead();
@@ -191,7 +191,7 @@ describe("a hold", () => {
     });
   });
 
-  test("names what cannot be", async () => {
+  test("invalid values are refused with their field", async () => {
     const home = await unit();
     const lots = await create("createLot", { projectId: project.id, number: `X${++serial}` });
     for (const input of [{}, { unitId: home, lotId: lots }])
@@ -226,8 +226,8 @@ describe("a hold", () => {
   });
 });
 
-describe("how long and how many", () => {
-  test("is extended from now, altogether as long as the project allows", async () => {
+describe("duration and maximum number", () => {
+  test("is extended from now, up to the maximum of the project in total", async () => {
     const home = await unit();
     const { id } = await hold({ unitId: home, expiration: 48 });
     await passTime(world.owner, "40 hours");
@@ -242,7 +242,8 @@ describe("how long and how many", () => {
     expect(await unitNow(home)).toMatchObject({ status: "HELD" });
     expect(await update({ id, notes: "Still thinking" })).toMatchObject({ extendedCount: 1 });
     expect(await eventNames(id)).toEqual(["unit_hold.created", "unit_hold.extended", "unit_hold.updated"]);
-    // Given back and held again it goes on; others, and the same person after as many hours, begin anew.
+    // A hold after a release continues the duration; for other people, or after as many hours, it starts
+    // again.
     await release(id);
     const again = await hold({ unitId: home, expiration: 1 });
     expect(hoursFromNow(again.heldSince)).toBe(-60);
@@ -275,13 +276,13 @@ describe("how long and how many", () => {
     expect(await refuseHold({ unitId: homes[2] })).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 2 });
     await hold({ unitId: homes[2] }, max);
     expect(await refuseHold({ unitId: homes[3] }, max)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 3 });
-    // Another organization has holds of its own.
+    // The limit of another organization is separate.
     await hold({ unitId: homes[3] }, sam);
-    // What is reserved, or over, does not count.
+    // Reserved and ended holds do not count.
     await reserve({ unitId: homes[0] });
     await hold({ unitId: homes[4] });
     await passTime(world.owner, "6 hours");
-    // Many at once: no more than there is room for.
+    // Concurrent holds do not exceed the limit.
     const answers = await Promise.all(
       homes.slice(4).map((unitId) => max.ask(creation, { input: { unitId } })),
     );
@@ -299,7 +300,7 @@ describe("how long and how many", () => {
     });
   });
 
-  test("of twenty who hold a home at the same moment, one does", async () => {
+  test("of twenty concurrent holds of a home, one succeeds", async () => {
     const home = await unit();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
@@ -318,7 +319,7 @@ describe("how long and how many", () => {
   });
 });
 
-describe("what it becomes", () => {
+describe("conversion", () => {
   test("becomes a reservation of the holder or the lead, at the list price of that time", async () => {
     const home = await unit();
     const lena = await lead();
@@ -336,12 +337,12 @@ describe("what it becomes", () => {
     expect(await read(held.id)).toMatchObject({ status: "CONVERTED" });
     expect(await eventNames(held.id)).toEqual(["unit_hold.created", "unit_hold.converted"]);
     expect(await refuse(owen, deletion, { id: held.id })).toMatchObject({ code: "CONFLICT" });
-    // Its hours are the reservation's now.
+    // The hours of the reservation apply now.
     await passTime(world.owner, "25 hours");
     expect(await unitNow(home)).toMatchObject({ status: "RESERVED", activeHold: null });
   });
 
-  test("a reservation by a colleague for the lead that it is for", async () => {
+  test("becomes a reservation by a colleague for its lead", async () => {
     const home = await unit();
     const lena = await lead();
     const held = await hold({ unitId: home });
@@ -353,7 +354,7 @@ describe("what it becomes", () => {
     expect(shown).toEqual({ status: "RESERVED", holds: [{ status: "CONVERTED" }] });
   });
 
-  test("a purchase, and an accepted offer", async () => {
+  test("becomes a purchase, or an accepted offer", async () => {
     const [sold, offered] = [await unit(), await unit()];
     const [buys, offers] = [await lead(), await lead()];
     const first = await hold({ unitId: sold, leadId: buys });
@@ -370,7 +371,7 @@ describe("what it becomes", () => {
   });
 });
 
-test("moves with its lead in a merge, also after its end", async () => {
+test("moves to the kept lead in a merge, also after its end", async () => {
   const phone = "+14165550909";
   const kept = await lead({ phone });
   const gone = await lead({ phone });
@@ -394,7 +395,7 @@ test("moves with its lead in a merge, also after its end", async () => {
   });
 });
 
-describe("who", () => {
+describe("visibility", () => {
   test("is visible to sellers, with own leads or holds only in another organization, and to nobody else", async () => {
     const home = await unit();
     const samsLead = (await createLead(sam, { projectId: project.id, name: "Sasha" })).id;
@@ -448,7 +449,7 @@ describe("who", () => {
     for (const document of [deletion, change])
       expect((await refuse(reader, document, { id: own.id })).code).toBe("FORBIDDEN");
     expect((await world.anonymous.refused(deletion, { input: { id: own.id } })).code).toBe("UNAUTHENTICATED");
-    // A stranger on a public page reads that it is kept, not for whom, nor until when.
+    // A visitor of a public page sees that it is held, but not by whom or until when.
     const shown = await create("createUnit", {
       projectId: world.park.id,
       title: "Shown",
@@ -466,14 +467,14 @@ describe("who", () => {
     ).toEqual({ status: "HELD", price: null, activeHold: null, holds: null });
     expect(await refuseHold({ unitId: shown }, world.olga)).toMatchObject({ code: "FORBIDDEN" });
 
-    // The lead's next assignee has the hold as well; the team gives back what others hold.
+    // The lead's next assignee can use the hold too; the team can release holds of others.
     await owen.get(mutationOf("updateLead"), { input: { id: samsLead, assigneeId: max.id } });
     expect(await read(held.id, sam)).toBeNull();
     expect(await read(held.id, max)).toMatchObject({ assignee: { id: max.id } });
     await release(held.id, max);
   });
 
-  test("a program sends it twice under one key and gets the same hold", async () => {
+  test("a request that is repeated under its key returns the same hold", async () => {
     const home = await unit();
     const input = { unitId: home, idempotencyKey: "hold once" };
     expect((await hold(input)).id).toBe((await hold(input)).id);

@@ -77,7 +77,7 @@ test("changes what the filter selects", async () => {
   expect(await prices(projectId)).toEqual(["100.00", "250.00", "250.00", null]);
   expect(await update({ projectId, filter: { status: [] }, price: 1 })).toEqual([]);
   expect(await update({ projectId, ids: [], price: 1 })).toEqual([]);
-  // Each member of the filter selects here what it selects in a list.
+  // Each field of the filter selects the same as in a list.
   for (const filter of [
     { constructionStatus: ["FRAMING"] },
     { deliveryDate: { from: "2030-01-31" } },
@@ -105,14 +105,14 @@ test("changes what the filter selects", async () => {
   }
 });
 
-test("a dry run shows what would be and keeps nothing", async () => {
+test("a dry run returns the results and stores nothing", async () => {
   const { projectId, ids } = await project(["100", null]);
   expect(await update({ projectId, ids: [ids[1]], price: 5, status: "AVAILABLE", dryRun: true })).toEqual([
     { id: ids[1], price: "5.00", status: "AVAILABLE", version: 2 },
   ]);
   expect(await prices(projectId)).toEqual(["100.00", null]);
   expect(await events(projectId)).toEqual([]);
-  // What would be refused is refused.
+  // A dry run is refused like the operation.
   expect(
     await world.owen.refused(document, { input: { projectId, ids, status: "AVAILABLE", dryRun: true } }),
   ).toMatchObject({ code: "BAD_USER_INPUT", field: "price" });
@@ -127,7 +127,7 @@ test("changes all of them or none", async () => {
   expect(await prices(projectId)).toEqual(["100.00", "200.00"]);
 });
 
-test("refuses what cannot be", async () => {
+test("refuses invalid input", async () => {
   const { projectId, ids } = await project(["100"]);
   const other = await project(["100"]);
   const foreign = await create(
@@ -179,7 +179,7 @@ test("refuses what cannot be", async () => {
   expect(await prices(projectId)).toEqual(["100.00"]);
 });
 
-test("under one idempotency key it happens once", async () => {
+test("under one idempotency key it is executed once", async () => {
   const { projectId, ids } = await project(["100", "200"]);
   const input = { projectId, ids, priceDeltaPercent: 10, idempotencyKey: "raise-once" };
   const first = await update(input);

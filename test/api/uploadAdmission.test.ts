@@ -48,7 +48,7 @@ const dataUri = (bytes: Buffer) => `data:;base64,${bytes.toString("base64")}`;
 const extensionsOf = (answer: { errors: { extensions: Record<string, any> }[] | undefined }) =>
   answer.errors?.[0]?.extensions;
 
-/** Names of the files that were made where content on its way in rests, while the work was done. */
+/** Names of the files that were created in the folder for incoming content during the work. */
 async function arrivals(work: () => Promise<void>): Promise<string[]> {
   const folder = join(world.dataDir, "incoming");
   mkdirSync(folder, { recursive: true });
@@ -57,7 +57,7 @@ async function arrivals(work: () => Promise<void>): Promise<string[]> {
   const watcher = watch(folder, (_event, name) => void names.add(String(name)));
   try {
     await work();
-    // The watcher tells in order, so that what came before this has been told.
+    // The watcher reports in order, so all earlier files have been reported.
     mkdirSync(join(folder, end));
     await until(() => names.has(end));
   } finally {
@@ -87,17 +87,21 @@ const pdf = (size: number) => {
 };
 const csv = Buffer.from("Unit #,Price\n101,425000\n");
 
-test("a file that is taken arrives where it rests on its way in", async () => {
+test("an accepted file is first stored in the folder for incoming content", async () => {
   const names = await arrivals(async () => {
     expect((await send(world.ada, documentMutation, pdf(1_000))).errors).toBeUndefined();
   });
   expect(names).toEqual([expect.stringMatching(/^upload-.*\.part$/)]);
 });
 
-describe("nothing is stored of a file", () => {
+describe("nothing of a file is stored", () => {
   const large = pdf(49_000_000);
   const cases: [string, () => Promise<any>, Record<string, unknown>][] = [
-    ["of who lacks the permission", () => send(world.max, documentMutation, large), { code: "FORBIDDEN" }],
+    [
+      "of a user without the permission",
+      () => send(world.max, documentMutation, large),
+      { code: "FORBIDDEN" },
+    ],
     [
       "for a project of others",
       () => send(world.olga, documentMutation, large),
@@ -115,7 +119,7 @@ describe("nothing is stored of a file", () => {
       { code: "PROJECT_ARCHIVED" },
     ],
     [
-      "with another value that cannot be",
+      "with another invalid value",
       () => send(world.ada, documentMutation, pdf(1_000), { title: "x".repeat(1_000) }),
       { code: "BAD_USER_INPUT", field: "title" },
     ],
@@ -131,12 +135,12 @@ describe("nothing is stored of a file", () => {
       { code: "PROJECT_ARCHIVED" },
     ],
     [
-      "that begins as no accepted type does",
+      "that does not begin like an accepted type",
       () => send(world.ada, documentMutation, Buffer.concat([Buffer.from("\x7fELF"), pdf(20_000_000)])),
       { code: "UNSUPPORTED_FILE" },
     ],
     [
-      "that is no picture, where one is wanted",
+      "that is not a picture, if one is required",
       () => send(world.ada, imageMutation, pdf(4_000_000)),
       { code: "UNSUPPORTED_FILE" },
     ],
@@ -164,7 +168,7 @@ describe("nothing is stored of a file", () => {
       { code: "FORBIDDEN" },
     ],
     [
-      "that is no picture, as a data URI",
+      "that is not a picture, as a data URI",
       () =>
         world.ada.ask(imageMutation, { input: { projectId: world.project.id, file: dataUri(pdf(5_000)) } }),
       { code: "UNSUPPORTED_FILE" },
@@ -181,7 +185,7 @@ describe("nothing is stored of a file", () => {
   });
 });
 
-test("trying an upload leaves nothing behind: no row, no event, no job", async () => {
+test("the check before an upload leaves nothing behind: no row, no event, no job", async () => {
   const counts = async () =>
     (
       await world.owner.query(`select (select count(*)::int from app_public.project_documents) as documents,
@@ -195,14 +199,14 @@ test("trying an upload leaves nothing behind: no row, no event, no job", async (
   expect(await counts()).toEqual(before);
 });
 
-test("what was stored and then refused, and what was only read, is deleted with the answer", async () => {
+test("stored content is deleted with the response if it was refused or only read", async () => {
   const before = [await contents(), await known(), await used(world.harbour.id)];
   const key = { headers: { "graphql-preflight": "1", "idempotency-key": "once" } };
   const first = await send(world.ada, documentMutation, pdf(2_000), {}, key);
   expect(first.errors).toBeUndefined();
   const kept = [await contents(), await known(), await used(world.harbour.id)];
   expect(kept[2]).toBe((before[2] as number) + 2_000);
-  // Another body under the same key is refused, after its file was taken in.
+  // Another body under the same key is refused after its file was received.
   const mismatch = await send(world.ada, documentMutation, pdf(3_000), {}, key);
   expect(extensionsOf(mismatch)).toMatchObject({ code: "IDEMPOTENCY_MISMATCH" });
   const imported = await send(world.ada, importMutation, csv);
@@ -215,7 +219,7 @@ test("shared content is kept while one upload of it remains", async () => {
   const bytes = pdf(5_000);
   const answers = await Promise.all(
     Array.from({ length: 6 }, (_, n) =>
-      // Half of them are refused in the end.
+      // Half of them are refused after they were stored.
       send(
         world.ada,
         documentMutation,
@@ -242,7 +246,7 @@ test("shared content is kept while one upload of it remains", async () => {
   expect(await contents()).toContain(made[0].checksum);
 });
 
-test("an organization, and a user, keep so many bytes; the same content counts once, another organization has its own", async () => {
+test("organizations and users have a storage quota; equal content counts once, and organizations are separate", async () => {
   const before = await used(world.harbour.id);
   const size = 9_000_000;
   const files = Array.from({ length: 6 }, (_, n) => {

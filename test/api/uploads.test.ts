@@ -48,7 +48,7 @@ const codeOf = ({ errors }: { errors: { extensions: Record<string, unknown> }[] 
   errors?.[0]?.extensions.code;
 const pdf = Buffer.from("%PDF-1.7\n1 0 obj <<>> endobj\ntrailer <<>>\n%%EOF\n");
 
-/** Files that are still on their way in. */
+/** Files that are being received. */
 const incoming = () => readdir(join(world.dataDir, "incoming")).catch(() => []);
 
 test.each(["png", "jpeg", "webp", "gif", "avif"] as const)(
@@ -74,7 +74,7 @@ test.each(["png", "jpeg", "webp", "gif", "avif"] as const)(
   },
 );
 
-test("pictures queue up behind each other; the first, or the one called so, is the hero", async () => {
+test("pictures are ordered by upload; the first, or the one marked so, is the hero", async () => {
   const { createProject } = await world.owen.get(
     `mutation ($input: CreateProjectInput!) { createProject(input: $input) { id } }`,
     { input: { organizationId: world.harbour.id, title: "Queue", currency: "CAD" } },
@@ -95,7 +95,7 @@ test("pictures queue up behind each other; the first, or the one called so, is t
   expect(project.hero.id).toBe(ids[2]);
 });
 
-test("a data URI does the same", async () => {
+test("a data URI is accepted as well", async () => {
   const bytes = await picture();
   const answer = await world.ada.ask(imageMutation, {
     input: {
@@ -112,7 +112,7 @@ test("a data URI does the same", async () => {
   });
 });
 
-test("several files in one request, by variables of their own", async () => {
+test("several files in one request, with a variable each", async () => {
   const answer = await upload(
     world,
     world.ada,
@@ -126,7 +126,7 @@ test("several files in one request, by variables of their own", async () => {
   expect(answer.data).toEqual({ one: { filemime: "image/webp" }, two: { filemime: "application/pdf" } });
 });
 
-test("turned and CMYK pictures, and moving ones, are taken as they are shown", async () => {
+test("rotated, CMYK and animated pictures are stored as they are shown", async () => {
   const turned = await sharp(await picture("jpeg", 80, 30))
     .withMetadata({ orientation: 6 })
     .toBuffer();
@@ -142,7 +142,7 @@ test("turned and CMYK pictures, and moving ones, are taken as they are shown", a
   expect((await image(moving)).data.uploadProjectImage).toMatchObject({ filemime: "image/gif", height: 40 });
 });
 
-test("an idempotency key makes an upload once", async () => {
+test("an upload is executed once under an idempotency key", async () => {
   const bytes = await picture("png", 33, 44);
   const variables = { input: { projectId: world.project.id, file: null, idempotencyKey: "upload-1" } };
   const send = (file: Buffer) =>
@@ -152,7 +152,7 @@ test("an idempotency key makes an upload once", async () => {
   expect(codeOf(await send(await picture("png", 1, 1)))).toBe("IDEMPOTENCY_MISMATCH");
 });
 
-test("documents of each type, known by their content", async () => {
+test("documents of each type are recognized by their content", async () => {
   const cases: [Buffer, string, string][] = [
     [pdf, "price list.pdf", "application/pdf"],
     [Buffer.from("Unit #,Price\n101,425000\n102,430000\n"), "units.csv", "text/csv"],
@@ -172,10 +172,10 @@ test("documents of each type, known by their content", async () => {
   }
 });
 
-test("a file is what its content is, whatever its name says: a PNG named .pdf is a PNG", async () => {
+test("the type of a file is that of its content, whatever its name: a PNG named .pdf is a PNG", async () => {
   const answer = await image(await picture(), { name: "plan.pdf" });
   expect(answer.data.uploadProjectImage).toMatchObject({ filename: "plan.png", filemime: "image/png" });
-  // And a PDF named .png is no picture.
+  // And a PDF named .png is refused as a picture.
   const refused = await image(pdf, { name: "plan.png" });
   expect([refused.status, codeOf(refused), refused.errors![0]!.path]).toEqual([
     200,
@@ -194,7 +194,7 @@ test.each<[string, Buffer | (() => Promise<Buffer>), string]>([
   ],
   ["a program", Buffer.from("\x7fELF\x02\x01\x01\0\0\0", "latin1"), "UNSUPPORTED_FILE"],
   ["a PNG of 30,000 × 30,000 pixels", pixelBomb(30_000), "UNSUPPORTED_FILE"],
-  ["one of 40 KB that says so", pixelBomb(30_000).subarray(0, 40_000), "UNSUPPORTED_FILE"],
+  ["one of 40 KB that claims this size", pixelBomb(30_000).subarray(0, 40_000), "UNSUPPORTED_FILE"],
   [
     "a PNG that ends in the middle",
     async () => (await picture("png", 900, 900)).subarray(0, -300),
@@ -213,7 +213,7 @@ test.each<[string, Buffer | (() => Promise<Buffer>), string]>([
   expect([await incoming(), await stored()]).toEqual([[], before]);
 });
 
-test("an SVG and HTML are no documents either, nor is a ZIP or an Office file with macros", async () => {
+test("SVG, HTML, ZIP and Office files with macros are refused as documents, too", async () => {
   for (const bytes of [
     svg,
     Buffer.from("<!doctype html><p>hello"),
@@ -222,7 +222,7 @@ test("an SVG and HTML are no documents either, nor is a ZIP or an Office file wi
     expect(codeOf(await document(bytes))).toBe("UNSUPPORTED_FILE");
 });
 
-test("5 MB, which are 5 × 1,048,576 bytes, go in, one byte more does not, whatever the way", async () => {
+test("5 MB (5 × 1,048,576 bytes) are accepted, and one byte more is refused, in every way of uploading", async () => {
   const fits = await paddedPng(5_242_880);
   expect((await image(fits)).data.uploadProjectImage.filesize).toBe(5_242_880);
   const over = await paddedPng(5_242_881);
@@ -238,7 +238,7 @@ test("5 MB, which are 5 × 1,048,576 bytes, go in, one byte more does not, whate
   expect(await incoming()).toEqual([]);
 });
 
-test("a document may have 50 MB (50 × 1,048,576 bytes), not a byte more", async () => {
+test("a document may have 50 MB (50 × 1,048,576 bytes), and not a byte more", async () => {
   const bytes = Buffer.concat([pdf, Buffer.alloc(52_428_801 - pdf.length, 32)]);
   expect((await document(bytes.subarray(0, -1))).data.uploadProjectDocument.filesize).toBe(52_428_800);
   const over = await document(bytes);
@@ -249,7 +249,7 @@ test("a document may have 50 MB (50 × 1,048,576 bytes), not a byte more", async
   ]);
 });
 
-test("an upload that is cut off leaves nothing", async () => {
+test("an interrupted upload leaves nothing behind", async () => {
   const rows = () => world.owner.query("select count(*)::int as n from app_public.project_documents");
   const before = [await stored(), (await rows()).rows];
   const encoded = multipartBody(
@@ -258,7 +258,7 @@ test("an upload that is cut off leaves nothing", async () => {
     { "variables.input.file": { bytes: Buffer.concat([pdf, Buffer.alloc(3_000_000, 32)]) } },
   );
   await expect(sendRaw(world, world.ada, encoded, { cutOffAfter: 1_000_000 })).rejects.toThrow("cut off");
-  // Without the last boundary, but with an honest length.
+  // Without the last boundary, but with a correct length.
   const short = await sendRaw(world, world.ada, { ...encoded, body: encoded.body.subarray(0, 2_000_000) });
   expect([short.status, codeOf(short)]).toEqual([400, "BAD_USER_INPUT"]);
   await until(incoming, (files) => files.length === 0);
@@ -290,7 +290,7 @@ test.each(names.filter(([name]) => !/["\u202e]/.test(name)))(
   },
 );
 
-test("a form of another site gets nowhere", async () => {
+test("a cross-site form is refused", async () => {
   const encoded = multipartBody(
     imageMutation,
     { input: { projectId: world.project.id, file: null } },
@@ -312,7 +312,7 @@ test("refuses uploads without a token", async () => {
   expect(code).toBe("UNAUTHENTICATED");
 });
 
-test("owners and admins upload; members, sellers and strangers do not", async () => {
+test("owners and admins upload; members, sellers and outsiders cannot", async () => {
   const bytes = await picture();
   expect((await image(bytes, { as: world.owen })).errors).toBeUndefined();
   expect((await image(bytes, { as: world.max })).errors![0]!.extensions).toMatchObject({
@@ -331,7 +331,7 @@ test("owners and admins upload; members, sellers and strangers do not", async ()
   expect(codeOf(await image(bytes, { as: world.olga, projectId: other.id }))).toBe("FORBIDDEN");
 });
 
-test("pictures are seen with their project, documents by its people unless they are public", async () => {
+test("pictures are visible with their project, documents to its people unless they are public", async () => {
   const { createProject } = await world.owen.get(
     `mutation ($input: CreateProjectInput!) { createProject(input: $input) { id } }`,
     { input: { organizationId: world.harbour.id, title: "Open", currency: "CAD", visibility: "PUBLIC" } },
@@ -361,7 +361,7 @@ test("pictures are seen with their project, documents by its people unless they 
   expect(await world.olga.get(byId, { id: rows[0].id })).toEqual({ projectImage: null });
 });
 
-test("a project has one avatar at a time; deleting takes it away", async () => {
+test("a project has at most one avatar; deleting removes it", async () => {
   const mutation = `mutation ($input: UploadProjectAvatarInput!) { uploadProjectAvatar(input: $input) { id alt } }`;
   const input = { projectId: world.project.id, file: dataUri(await picture()), alt: "Logo" };
   await world.ada.get(mutation, { input });
@@ -407,7 +407,7 @@ test("only owners change the avatar of an organization", async () => {
   });
 });
 
-test("the first site plan is the primary one until another takes its place", async () => {
+test("the first site plan is the primary one until another replaces it", async () => {
   const mutation = `mutation ($input: UploadSitePlanInput!) { uploadSitePlan(input: $input) { id isPrimary phase } }`;
   const add = async (input: Record<string, unknown>) =>
     (
@@ -430,7 +430,7 @@ test("the first site plan is the primary one until another takes its place", asy
   });
 });
 
-test("a picture shows options of its own project, and is the cover of a collection", async () => {
+test("a picture shows options of its own project, and can be the cover of a collection", async () => {
   const make = async (type: string, input: Record<string, unknown>): Promise<string> => {
     const field = `create${type}`;
     const data = await world.ada.get(
@@ -469,7 +469,7 @@ test("a picture shows options of its own project, and is the cover of a collecti
   expect((await world.olga.get(cover, { id: collectionId })).projectCollection?.cover ?? null).toBeNull();
 });
 
-test("an upload is an event of its project, without the content", async () => {
+test("an upload writes an event of its project, without the content", async () => {
   const answer = await image(await picture(), { title: "Event" });
   const { rows } = await world.owner.query(
     "select name, project_id, actor_id, data from app_public.events where subject_id = $1",
@@ -488,8 +488,8 @@ test("an upload is an event of its project, without the content", async () => {
 
 test.each<[string, (encoded: string) => string]>([
   ["map before operations", (body) => body.replace('name="operations"', 'name="other"')],
-  ["a map that names no path", (body) => body.replace('["variables.input.file"]', "[]")],
-  ["a path that leads nowhere", (body) => body.replace('"variables.input.file"', '"variables.input.none"')],
+  ["a map without a path", (body) => body.replace('["variables.input.file"]', "[]")],
+  ["a path that does not exist", (body) => body.replace('"variables.input.file"', '"variables.input.none"')],
   ["a path into the prototype", (body) => body.replace('"variables.input.file"', '"variables.__proto__.x"')],
   ["a file that was not sent", (body) => body.replace('{"0":', '{"7":["variables.input.file"],"0":')],
   ["operations that are no JSON", (body) => body.replace('{"query"', "{query")],
@@ -506,7 +506,7 @@ test.each<[string, (encoded: string) => string]>([
   expect([answer.status, codeOf(answer)]).toEqual([400, "BAD_USER_INPUT"]);
 });
 
-test("a caller cannot refer to content that was not sent", async () => {
+test("input cannot refer to content that was not sent", async () => {
   const { rows } = await world.owner.query("select checksum from app_private.stored_files limit 1");
   for (const file of [
     { checksum: rows[0].checksum, filename: "x.png" },
@@ -523,7 +523,7 @@ async function stored(): Promise<number> {
   return rows[0].n;
 }
 
-test("an upload costs as many statements whatever its size", async () => {
+test("an upload takes the same number of statements for any size", async () => {
   const sizes = [10_000, 4_000_000];
   const pictures = await Promise.all(sizes.map((size) => paddedPng(size)));
   await image(await picture());

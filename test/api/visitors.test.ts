@@ -49,7 +49,7 @@ const scalars: Record<string, unknown> = {
   TimeZone: "America/Toronto",
 };
 
-/** A value that the type takes; of an object only what is required. */
+/** A valid value of the type; for an object, only required fields. */
 function valueOf(type: GraphQLInputType): unknown {
   const nullable = getNullableType(type);
   if (isListType(nullable)) return [valueOf(nullable.ofType as GraphQLInputType)];
@@ -64,13 +64,16 @@ function valueOf(type: GraphQLInputType): unknown {
   return scalars[nullable.name];
 }
 
-/** The shortest selection that asks for something; of a connection the name of the type alone reads nothing, and is told to everybody. */
+/**
+ * The shortest selection that reads data; the type name of a connection alone reads nothing, and is permitted
+ * to everybody.
+ */
 function selectionOf(type: GraphQLNamedType): string {
   if (!isCompositeType(type)) return "";
   return isObjectType(type) && "totalCount" in type.getFields() ? " { totalCount }" : " { __typename }";
 }
 
-/** The shortest document that asks for the field. */
+/** The shortest document with the field. */
 function documentOf(
   kind: "query" | "mutation",
   field: GraphQLField<unknown, unknown>,
@@ -84,8 +87,11 @@ function documentOf(
   };
 }
 
-/** What a visitor is told: the code of the refusal, or "answered"; of one that does not say how to sign in, its sentence. */
-async function told(kind: "query" | "mutation", field: GraphQLField<unknown, unknown>): Promise<string> {
+/**
+ * The outcome for a visitor: the code of the refusal, or "answered"; for a refusal that does not say how to
+ * sign in, its message.
+ */
+async function outcomeOf(kind: "query" | "mutation", field: GraphQLField<unknown, unknown>): Promise<string> {
   const { query, variables } = documentOf(kind, field);
   const { data, errors } = await api.anonymous.ask(query, variables);
   if (!errors) return "answered";
@@ -97,16 +103,16 @@ async function told(kind: "query" | "mutation", field: GraphQLField<unknown, unk
 
 async function allTold(kind: "query" | "mutation", fields: GraphQLField<unknown, unknown>[]) {
   const result: Record<string, string[]> = {};
-  for (const field of fields) (result[await told(kind, field)] ??= []).push(field.name);
+  for (const field of fields) (result[await outcomeOf(kind, field)] ??= []).push(field.name);
   return result;
 }
 
-test("queries that are never public say that they take a token, and ask the database nothing", async () => {
+test("queries that are never public are refused for lack of a token, without a statement", async () => {
   const { result, texts } = await api.statements(() =>
     allTold("query", Object.values(schema.getQueryType()!.getFields())),
   );
   const { UNAUTHENTICATED: refused, answered, ...others } = result;
-  // Refused for what was given: who has the token of a link reads what they are asked to sign.
+  // Refused because of the value: the token of a link permits reading the document to sign.
   expect(others).toEqual({ BAD_USER_INPUT: ["signingRequest"] });
   expect(answered).toEqual([
     "depositScheduleMilestone",
@@ -191,7 +197,7 @@ test("a missing token is an error, not an empty list, also beside public fields 
   });
 });
 
-test("a record by id is not told from one that is not there", async () => {
+test("an invisible record by id is reported like an unknown one", async () => {
   const ask = (id: string) => api.anonymous.refused("query ($id: ID!) { lead(id: $id) { id } }", { id });
   const { requestId: _1, ...unknown } = await ask(scalars.ID as string);
   const { requestId: _2, ...wrong } = await ask("no-id");
@@ -199,12 +205,12 @@ test("a record by id is not told from one that is not there", async () => {
   expect(unknown.code).toBe("UNAUTHENTICATED");
 });
 
-test("what changes something takes a token, but for signing up and in, and for contact forms", async () => {
+test("mutations require a token, except for signing up and in, and contact forms", async () => {
   const { UNAUTHENTICATED: refused, ...others } = await allTold(
     "mutation",
     Object.values(schema.getMutationType()!.getFields()),
   );
-  // Refused for what was given, since nothing that was given is there, or answered.
+  // Refused because the given records do not exist, or answered.
   expect(others).toEqual({
     answered: ["contactService", "createUserOtp"],
     BAD_USER_INPUT: [

@@ -5,7 +5,7 @@ import { ask, type Variables, outcomes } from "../harness/matrix.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { until } from "../harness/until.ts";
 
-// Who may do what with webhooks, and what is refused. How events are sent: test/webhooks.
+// Permissions for webhooks, and refusals. Sending of events: test/webhooks.
 
 let world: World;
 let everybody: Record<string, Person>;
@@ -30,7 +30,7 @@ const input = (rest: Record<string, unknown> = {}) => ({
 const create = async (rest?: Record<string, unknown>) =>
   (await world.owen.get(creation, input(rest))).createWebhook as { id: string; secret: string };
 
-/** What each of them gets: yes, or the code of the refusal. */
+/** The outcomes for all viewers: yes, or the code of the refusal. */
 const tried = (document: string, variables: Variables) => outcomes(everybody, ask(document, variables));
 
 describe("owners and admins only", () => {
@@ -95,7 +95,7 @@ describe("owners and admins only", () => {
 });
 
 describe("the secret", () => {
-  test("is shown once, and kept sealed", async () => {
+  test("is shown once, and stored sealed", async () => {
     const { id, secret } = await create();
     const { webhook } = await world.owen.get(
       "query ($id: ID!) { webhook(id: $id) { secret secretPrefix } }",
@@ -115,12 +115,12 @@ describe("the secret", () => {
     expect(events).toEqual([{ amount: 0 }]);
   });
 
-  test("is shown again to who repeats the request under its idempotency key", async () => {
+  test("is shown again to a repeated request under its idempotency key", async () => {
     const rest = { idempotencyKey: "webhook once" };
     expect(await create(rest)).toEqual(await create(rest));
   });
 
-  test("is bound to the webhook also when it is rotated, by its id in any form", async () => {
+  test("is bound to the webhook also when it is rotated, for any spelling of its id", async () => {
     const { id } = await create();
     const { rotateWebhookSecret } = await world.owen.get(
       "mutation ($input: RotateWebhookSecretInput!) { rotateWebhookSecret(input: $input) { secret } }",
@@ -137,7 +137,7 @@ describe("the secret", () => {
   });
 });
 
-describe("refused", () => {
+describe("refusals", () => {
   test.each([
     ["http://example.com/", "url"],
     ["https://10.0.0.1/", "url"],
@@ -177,7 +177,7 @@ describe("refused", () => {
     });
   });
 
-  test("steps that its status does not have", async () => {
+  test("transitions that its status does not allow", async () => {
     const { id } = await create();
     const set =
       "mutation ($id: ID!, $status: WebhookStatus!) { updateWebhook(input: { id: $id, status: $status }) { status } }";
@@ -218,7 +218,7 @@ describe("refused", () => {
     ).toMatchObject({ code: "BAD_USER_INPUT", field });
   });
 
-  test("a grace that is none", async () => {
+  test("an invalid grace period", async () => {
     const { id } = await create();
     for (const graceHours of [-1, 721])
       expect(
@@ -229,7 +229,7 @@ describe("refused", () => {
       ).toMatchObject({ code: "BAD_USER_INPUT", field: "graceHours" });
   });
 
-  test("more than fifty of an organization", async () => {
+  test("more than fifty per organization", async () => {
     const { errors } = await until(
       () => world.owen.ask(creation, input()),
       (answer) => answer.errors,

@@ -8,7 +8,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import type { Person } from "../harness/api.ts";
-import { ask, look, type Operation, outcomes, readMatrix } from "../harness/matrix.ts";
+import { ask, readById, type Operation, outcomes, readMatrix } from "../harness/matrix.ts";
 import { cast, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 import { mutationOf } from "../harness/records.ts";
 import { createWorkflow } from "../workflows/world.ts";
@@ -45,7 +45,7 @@ let unit: string;
 const sql = async (text: string, values: unknown[] = []): Promise<any[]> =>
   (await world.owner.query(text, values)).rows;
 
-/** A fresh execution, in a state that only the engine brings about. */
+/** A new execution in a state that only the engine can cause. */
 async function execution(subjectId: string, status = "PENDING", workflowId = workflow): Promise<string> {
   const [row] = await sql(
     "select app_private.start_workflow_executions(w, array[$2::uuid], 'MANUAL') as id from app_public.workflows w where w.id = $1",
@@ -89,7 +89,7 @@ const resume = mutationOf("resumeWorkflowExecution", "{ __typename }");
 const cancel = mutationOf("cancelWorkflowExecution", "{ __typename }");
 const cancelAll = mutationOf("cancelWorkflowExecutions", "{ __typename }");
 
-test("who may do what", async () => {
+test("permissions", async () => {
   const { leads } = world;
   const houses = await createWorkflow(world, [{ type: "CREATE_TASK", config: { title: "Look" } }], {
     subjectType: "UNIT",
@@ -108,15 +108,15 @@ test("who may do what", async () => {
     input: { id: await execution(lead.id, status) },
   });
   const attempts: Record<string, Operation> = {
-    "execution, open lead": look("workflowExecution", known.open),
-    "execution, the member's lead": look("workflowExecution", known.maxs),
-    "execution, another's lead": look("workflowExecution", known.mias),
-    "execution of a unit": look("workflowExecution", known.unit),
-    "workflow.executions": look("workflow", listed, "executions { id }"),
-    "workflow.counts": look("workflow", listed, "counts"),
-    "lead.workflowExecutions": look("lead", leads.open.id, "workflowExecutions { id }"),
-    "lead.., the seller's own": look("lead", leads.sams.id, "workflowExecutions { id }"),
-    "event.subject": look("event", event.id, "subject { ... on WorkflowExecution { id } }"),
+    "execution, open lead": readById("workflowExecution", known.open),
+    "execution, the member's lead": readById("workflowExecution", known.maxs),
+    "execution, another's lead": readById("workflowExecution", known.mias),
+    "execution of a unit": readById("workflowExecution", known.unit),
+    "workflow.executions": readById("workflow", listed, "executions { id }"),
+    "workflow.counts": readById("workflow", listed, "counts"),
+    "lead.workflowExecutions": readById("lead", leads.open.id, "workflowExecutions { id }"),
+    "lead.., the seller's own": readById("lead", leads.sams.id, "workflowExecutions { id }"),
+    "event.subject": readById("event", event.id, "subject { ... on WorkflowExecution { id } }"),
     "create, open lead": ask(create, { input: { workflowId: workflow, subjectId: leads.open.id } }),
     "create, another's lead": ask(create, { input: { workflowId: workflow, subjectId: leads.mias.id } }),
     "create, foreign lead": ask(create, { input: { workflowId: workflow, subjectId: leads.foreign.id } }),
@@ -136,7 +136,7 @@ test("who may do what", async () => {
   expect(found).toEqual(rows);
 });
 
-test("a step of state that there is not is refused", async () => {
+test("an unknown state transition is refused", async () => {
   const { owen, leads } = world;
   const refused: Record<string, unknown> = {};
   for (const [name, document] of Object.entries({ pause, resume, cancel }))
@@ -165,7 +165,7 @@ test("a step of state that there is not is refused", async () => {
   });
 }, 30_000);
 
-test("bad input is refused, and says where", async () => {
+test("invalid input is refused with its path", async () => {
   const { owen, leads, project, quiet } = world;
   const draft = (
     await owen.get("mutation ($input: CreateWorkflowInput!) { createWorkflow(input: $input) { id } }", {
@@ -237,7 +237,7 @@ test("bad input is refused, and says where", async () => {
   await owen.get(`mutation { updateProject(input: { id: "${quiet.id}", status: SELLING }) { id } }`);
 }, 30_000);
 
-test("a batch takes those that match and may go through it, once", async () => {
+test("a batch changes the matching executions that allow the transition, once", async () => {
   const { owen, project, leads } = world;
   await sql(
     `insert into app_public.leads (project_id, name, email, status, tags, company) select $1, 'Bulk ' || n, 'bulk' || n || '@example.com', case when n % 2 = 0 then 'WARM' else 'NEW' end,
@@ -274,7 +274,7 @@ test("a batch takes those that match and may go through it, once", async () => {
     { matched: 1, started: 1 },
     { matched: 40, started: 19 },
   ]);
-  // Every member of the filter selects as the list does.
+  // Every field of the filter selects the same as in the list.
   const filters: Record<string, unknown>[] = [
     { tags: ["gold", "none"] },
     { unassigned: true },
@@ -298,7 +298,7 @@ test("a batch takes those that match and may go through it, once", async () => {
   expect(leads).toBeDefined();
 }, 40_000);
 
-test("lists of executions cost as many statements for many as for one", async () => {
+test("lists of executions take as many statements for many as for one", async () => {
   const { owen, harbour } = world;
   const document = `query ($id: ID!, $first: Int) { organization(id: $id) { workflows(first: $first) { id counts executions(first: $first, status: [PENDING, CANCELLED]) {
     id subject { __typename ... on Lead { name } ... on Buyer { fullName } } startedBy { id } triggerEvent { id } workflow { name }
@@ -312,7 +312,7 @@ test("lists of executions cost as many statements for many as for one", async ()
   expect(counts[1]).toBe(counts[0]);
 });
 
-test("the database keeps a workflow from being under way twice for one subject, and a step from being run twice", async () => {
+test("the database prevents concurrent executions of a workflow for one subject, and repeated step runs", async () => {
   const { leads } = world;
   const id = await createWorkflow(world, [{ type: "STOP" }]);
   const first = await execution(leads.sams.id, "PENDING", id);
@@ -331,7 +331,7 @@ test("the database keeps a workflow from being under way twice for one subject, 
     );
   await run();
   await expect(run()).rejects.toMatchObject({ constraint: "workflow_step_runs_once" });
-  // Forty at once: one.
+  // Of forty concurrent requests, one starts it.
   const workflowId = await createWorkflow(world, [{ type: "STOP" }]);
   const answers = await Promise.all(
     Array.from({ length: 40 }, () =>

@@ -1,6 +1,6 @@
 /**
- * Who may write workflows, and which definitions are refused, with the path of the fault. How triggers start them:
- * test/workflows/triggers.test.ts.
+ * Permissions for workflows, and which definitions are refused, with the path of the fault. How triggers
+ * start them: test/workflows/triggers.test.ts.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ const act = (operation: string) =>
 const tried = async (document: string, variables: Variables) =>
   Object.values(await outcomes(people, ask(document, variables))).join(" ");
 
-describe("who may do what: owner, admin, member, seller, builder, buyer, outsider, anonymous", () => {
+describe("permissions: owner, admin, member, seller, builder, buyer, outsider, anonymous", () => {
   const managed = "yes yes FORBIDDEN NOT_FOUND NOT_FOUND NOT_FOUND NOT_FOUND UNAUTHENTICATED";
 
   test("create, in an organization with a public project", async () => {
@@ -90,7 +90,7 @@ describe("who may do what: owner, admin, member, seller, builder, buyer, outside
     }
   });
 
-  test("not even the database lets the API write past the operations", async () => {
+  test("SQL of the API cannot bypass the operations", async () => {
     const { rows } = await world.owner.query(
       `select has_table_privilege('plat_user', 'app_public.workflow_steps', 'insert, update, delete') as steps,
         array(select cmd from pg_policies where tablename in ('workflows', 'workflow_steps') order by cmd) as policies`,
@@ -99,7 +99,7 @@ describe("who may do what: owner, admin, member, seller, builder, buyer, outside
   });
 });
 
-test("a workflow is a draft, is enabled, disabled and archived, and no other way round", async () => {
+test("a workflow is a draft, can be enabled, disabled and archived, with no other transitions", async () => {
   const id = await create();
   expect(await world.owen.refused(act("disableWorkflow"), { id })).toMatchObject({
     code: "INVALID_TRANSITION",
@@ -201,7 +201,7 @@ test("new steps create a revision; omitted fields are unchanged, null clears, a 
   ).rejects.toThrow(/never changed/);
 });
 
-describe("a definition with a fault is refused with its path", () => {
+describe("an invalid definition is refused with its path", () => {
   const step = (type: string, config: Record<string, unknown> = {}, rest: Record<string, unknown> = {}) => ({
     steps: [{ type, config, ...rest }],
   });
@@ -464,7 +464,7 @@ describe("a definition with a fault is refused with its path", () => {
     expect(refusal.message).toMatch(message);
   });
 
-  test("people, projects and records of others are not to be named", async () => {
+  test("people, projects and records of others cannot be referenced", async () => {
     const { olga, owen, summit, peak } = world;
     const foreign = await olga.get(
       `mutation ($input: CreateLeadSourceInput!) { createLeadSource(input: $input) { id } }`,
@@ -490,7 +490,7 @@ describe("a definition with a fault is refused with its path", () => {
     expect(await refused(schedule({ filter: { projectId: [peak.id] } }))).toMatchObject({
       field: "trigger.filter.projectId[0]",
     });
-    // A seller has a part in the project, and may be named where the workflow is for that project.
+    // A seller with a role in the project can be referenced if the workflow is for that project.
     expect(await refused(step("ASSIGN", { to: "MEMBER", memberId: world.sam.id }))).toMatchObject({
       field: "steps[0].config.memberId",
     });
@@ -500,7 +500,7 @@ describe("a definition with a fault is refused with its path", () => {
     });
   });
 
-  test("a change is looked at as a whole: steps that read the event keep their trigger", async () => {
+  test("a change is validated as a whole: steps that read the event keep their trigger", async () => {
     const id = await create({ steps: [{ type: "CREATE_NOTE", config: { text: "{{ event.name }}" } }] });
     expect(await world.owen.refused(change, { input: { id, trigger: { type: "MANUAL" } } })).toMatchObject({
       code: "BAD_USER_INPUT",
@@ -530,7 +530,7 @@ describe("a definition with a fault is refused with its path", () => {
   });
 });
 
-test("what is there is taken: every type of step, every operator", async () => {
+test("valid definitions are accepted: every type of step, every operator", async () => {
   const id = await create({
     subjectType: "RESERVATION",
     trigger: {
@@ -639,7 +639,7 @@ test("what is there is taken: every type of step, every operator", async () => {
   expect(id).toEqual(expect.any(String));
 });
 
-test("the example of the guide is taken", async () => {
+test("the example of the guide is accepted", async () => {
   const guide = await readFile(join(repository, "docs/workflows.md"), "utf8");
   const [document, variables] = ["graphql", "json"].map(
     (language) => new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(guide)![1]!,
@@ -651,7 +651,7 @@ test("the example of the guide is taken", async () => {
   expect(data.createWorkflow.steps.map((step: { sequence: number }) => step.sequence)).toEqual([1, 2, 3, 4]);
 });
 
-test("an organization has 500 workflows at most, and its list pages and filters with one statement", async () => {
+test("an organization has at most 500 workflows, and its list is paged and filtered in one statement", async () => {
   const { rows } = await world.owner.query(
     `insert into app_public.workflows (organization_id, name, subject_type, trigger)
      select $1, 'Many ' || n, 'TASK', '{"type": "BATCH"}' from generate_series(1, 500) n returning id`,
@@ -672,7 +672,7 @@ test("an organization has 500 workflows at most, and its list pages and filters 
         { id: world.summit.id },
       ),
     );
-  // The first request after a change sends its statements twice where they are refused for what it changed.
+  // The first request after a change sends statements again if the cached permissions have changed.
   await list(1);
   const [one, many] = [await list(1), await list(50)];
   expect([one.result, many.result].map(({ organization }) => organization.workflows.length)).toEqual([1, 50]);

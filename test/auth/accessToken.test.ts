@@ -3,14 +3,14 @@ import { crc32 } from "node:zlib";
 import { accessTokenSha256, isAccessToken } from "../../src/auth/accessToken.ts";
 import { createAuthenticator } from "../../src/auth/authenticate.ts";
 
-/** Made by app_private.create_access_token; its token was never anybody's. */
+/** Created by app_private.create_access_token; the token was never in use. */
 const token = "plat_oZwgQtRhH5k7rWbnuj9NX8c22mMiQNaY2jjoCK";
 
-test("a token with its checksum is one", () => {
+test("a token with its checksum is valid", () => {
   expect(isAccessToken(token)).toBe(true);
 });
 
-test("any one changed, swapped, missing or added character is noticed", () => {
+test("any changed, swapped, missing or added character is detected", () => {
   for (let at = 5; at < token.length; at++) {
     const other = token[at] === "x" ? "y" : "x";
     expect(isAccessToken(token.slice(0, at) + other + token.slice(at + 1))).toBe(false);
@@ -22,11 +22,11 @@ test("any one changed, swapped, missing or added character is noticed", () => {
 });
 
 test.each(["", "plat_", token.toUpperCase(), `${token}\n`, ` ${token}`, token.replace("plat_", "PLAT_")])(
-  "%p is none",
+  "%p is not an access token",
   (text) => expect(isAccessToken(text)).toBe(false),
 );
 
-test("what is kept is the SHA-256", () => {
+test("only the SHA-256 is stored", () => {
   expect(accessTokenSha256("abc").toString("hex")).toBe(
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
   );
@@ -43,8 +43,8 @@ test.each([
   ["", "header"],
   ["Basic eDp5", "header"],
   ["Bearer a b", "header"],
-])("Authorization: %p is refused without asking the database", async (header, sentence) => {
-  // A pool that refuses to be asked; nothing answers in its place.
+])("Authorization: %p is refused without a query", async (header, sentence) => {
+  // A pool that refuses all queries; no database responds.
   const pool = { query: () => Promise.reject(new Error("asked")) } as never;
   const authenticate = createAuthenticator({ pool, keys: [{ kid: "k", secret: "s".repeat(32) }] });
   await expect(authenticate(header)).rejects.toMatchObject({

@@ -24,7 +24,7 @@ test("a login token acts as its user, without restriction", () => {
   expect(Object.keys(settings)).toHaveLength(6);
 });
 
-test("a session reaches the database, an address that is not known does not", () => {
+test("a session is passed to the database, an unknown address is not", () => {
   const { ip: _, ...unknown } = facts;
   const { "plat.ip": __, ...rest } = known;
   const settings = pgSettings({ userId: "u", sessionId: "s", readOnly: false }, unknown);
@@ -36,7 +36,7 @@ test("a session reaches the database, an address that is not known does not", ()
   );
 });
 
-test("every restriction of an access token reaches the database", () => {
+test("every restriction of an access token is passed to the database", () => {
   const claims = {
     userId: "u",
     tokenId: "t",
@@ -54,11 +54,11 @@ test("every restriction of an access token reaches the database", () => {
   });
 });
 
-test("who signs in is free of the restrictions of the token that the request came with", () => {
+test("signing in is not limited by the restrictions of the token of the request", () => {
   const claims = { userId: "u", tokenId: "t", readOnly: true, organizationId: "o", scopes: ["lead.read"] };
   expect(signedInSettings(pgSettings(claims, facts), "v")).toEqual({ ...known, "plat.user_id": "v" });
 });
 
-test("a list of no scopes is refused rather than read as no restriction", () => {
+test("an empty list of scopes is refused rather than read as no restriction", () => {
   expect(() => pgSettings({ userId: "u", readOnly: false, scopes: [] }, facts)).toThrow("no scope");
 });

@@ -32,6 +32,6 @@ test.each([
   [undefined, null],
 ])("%j is %j", (userAgent, device) => expect(deviceOf(userAgent)).toBe(device));
 
-test("a name has 200 characters at most", () => {
+test("a name has at most 200 characters", () => {
   expect(deviceOf("x".repeat(10_000))).toHaveLength(200);
 });

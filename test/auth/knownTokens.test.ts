@@ -17,7 +17,7 @@ const access = (text: string): Access => ({
 beforeEach(() => void jest.useFakeTimers({ now: at(10) }));
 afterEach(() => void jest.useRealTimers());
 
-test("a token is known within the minute of its look-up", () => {
+test("a token is cached for a minute after its look-up", () => {
   const known = new KnownTokens();
   expect(known.find("a")).toBeUndefined();
   known.keep("a", token);
@@ -32,7 +32,7 @@ test("a token is known within the minute of its look-up", () => {
   expect(known.find("a")).toBeUndefined();
 });
 
-test("a token that has expired is not known, from its second on", () => {
+test("an expired token is not in the cache, from its last second on", () => {
   const known = new KnownTokens();
   known.keep("a", { ...token, expiresAt: at(20) / 1000 });
   expect(known.find("a", at(19.999))).toBeDefined();
@@ -40,7 +40,7 @@ test("a token that has expired is not known, from its second on", () => {
   expect(known.find("a", at(21))).toBeUndefined();
 });
 
-test("a look-up that finds the same within the minute leaves what is on its way", () => {
+test("a look-up with the same result within the minute does not affect requests in progress", () => {
   const known = new KnownTokens();
   known.keep("a", token);
   const before = known.find("a")!;
@@ -50,7 +50,7 @@ test("a look-up that finds the same within the minute leaves what is on its way"
   expect(known.find("a")!.access).toEqual(access("x"));
 });
 
-test("a look-up that finds something else keeps the access, which has versions of its own", () => {
+test("a look-up with another result keeps the access, which has versions of its own", () => {
   const known = new KnownTokens();
   known.keep("a", token);
   const before = known.find("a")!;
@@ -59,7 +59,7 @@ test("a look-up that finds something else keeps the access, which has versions o
   const after = known.find("a")!;
   expect(after).not.toBe(before);
   expect(after).toMatchObject({ claims: { readOnly: true }, access: access("x") });
-  // What was asked for with the token as it was is of no use.
+  // Access that was read for the former version of the token is discarded.
   known.keepAccess("a", before, access("y"));
   expect(after.access).toEqual(access("x"));
   jest.setSystemTime(at(70));
@@ -67,7 +67,7 @@ test("a look-up that finds something else keeps the access, which has versions o
   expect(known.find("a")).toMatchObject({ minute: minute + 1, access: access("x") });
 });
 
-test("that there is no access to hand on is forgotten with the next look-up", () => {
+test("that there is no access to pass is forgotten with the next look-up", () => {
   const known = new KnownTokens();
   known.keep("a", token);
   known.keepAccess("a", known.find("a")!, null);
@@ -77,7 +77,7 @@ test("that there is no access to hand on is forgotten with the next look-up", ()
   expect(known.find("a")!.access).toBeUndefined();
 });
 
-test("10,000 tokens are known, those used last", () => {
+test("the 10,000 most recently used tokens are cached", () => {
   const known = new KnownTokens();
   for (let n = 0; n < 10_000; n++) known.keep(`k${n}`, token);
   expect(known.find("k0")).toBeDefined();
@@ -86,7 +86,7 @@ test("10,000 tokens are known, those used last", () => {
   for (const key of ["k0", "k2", "k9999", "one more"]) expect(known.find(key)).toBeDefined();
 });
 
-test("access of 20,000,000 characters is kept, of the tokens used last", () => {
+test("up to 20,000,000 characters of access are cached, of the most recently used tokens", () => {
   const known = new KnownTokens();
   const keepLarge = (key: string, characters: number) => {
     known.keep(key, token);
@@ -99,16 +99,16 @@ test("access of 20,000,000 characters is kept, of the tokens used last", () => {
   keepLarge("a", 10_000_000);
   keepLarge("b", 10_000_000);
   expect([known.find("a"), known.find("b")].every(Boolean)).toBe(true);
-  // Less in place of what it had, and nothing in place of that.
+  // Replaced by a smaller one, and then by none.
   keepLarge("a", 1000);
   known.keepAccess("a", known.find("a")!, null);
   keepLarge("c", 10_000_000);
   expect(["a", "b", "c"].filter((key) => known.find(key))).toEqual(["a", "b", "c"]);
-  // What is forgotten counts no more.
+  // Removed tokens no longer count.
   known.forget("c");
   keepLarge("d", 10_000_000);
   expect(["a", "b", "d"].filter((key) => known.find(key))).toEqual(["a", "b", "d"]);
-  // A look-up that finds something else counts what it keeps once.
+  // After a look-up with another result, the kept access counts once.
   known.keep("d", { ...token, expiresAt: at(60) / 1000 });
   expect(["a", "b", "d"].filter((key) => known.find(key))).toEqual(["a", "b", "d"]);
   keepLarge("e", 1);

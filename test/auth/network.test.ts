@@ -20,4 +20,4 @@ test.each([
   ["1::3:4:5:6:7:8", "1:0:3:4::/64"],
   ["1::5:6:7:8:9", "1:0:0:5::/64"],
   [undefined, "unknown"],
-])("%j is one network with all of %s", (ip, network) => expect(networkOf(ip)).toBe(network));
+])("%j is in one network with all of %s", (ip, network) => expect(networkOf(ip)).toBe(network));

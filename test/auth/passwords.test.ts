@@ -15,7 +15,7 @@ const viewer = { userId: "u1", readOnly: false };
 const nobody = { userId: null, readOnly: false };
 
 function context(answers: Parameters<typeof scriptedDatabase>[0] = [], more: Partial<TransformContext> = {}) {
-  const { pool, asked } = scriptedDatabase(answers);
+  const { pool, queries } = scriptedDatabase(answers);
   const given: TransformContext = {
     pool,
     claims: nobody,
@@ -25,7 +25,7 @@ function context(answers: Parameters<typeof scriptedDatabase>[0] = [], more: Par
     input: { username: "Ada" },
     ...more,
   };
-  return { given, asked };
+  return { given, queries };
 }
 const refusal = (promise: Promise<unknown>) =>
   promise.then(
@@ -43,31 +43,31 @@ test.each([
   ],
   ["resetPassword", [["select app_private.begin_reset($1)", "7"]]],
   ["updatePassword", []],
-])("%s hashes a password with argon2id, and asks the database first", async (operation, statements) => {
-  const { given, asked } = context([], { operation, input: { token: 7 } });
+])("%s hashes a password with argon2id, after a query of the database", async (operation, statements) => {
+  const { given, queries } = context([], { operation, input: { token: 7 } });
   const hashed = await hashPassword(good, given);
   expect(hashed).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   expect(await verify(hashed, good)).toBe(true);
-  expect(asked).toEqual(statements);
+  expect(queries).toEqual(statements);
 });
 
-test("what the database refuses is not hashed, nor counted", async () => {
+test("a sign-up that the database refuses is neither hashed nor counted", async () => {
   const failure = new Error("Too many.");
   const signUp = context([[/begin_sign_up/, failure]], { operation: "createAccount" });
   await expect(hashPassword(good, signUp.given)).rejects.toBe(failure);
-  expect(signUp.asked).toHaveLength(1);
+  expect(signUp.queries).toHaveLength(1);
   const reset = context([[/begin_reset/, failure]], { operation: "resetPassword" });
   await expect(hashPassword(good, reset.given)).rejects.toBe(failure);
 });
 
 test("an unknown address is null", async () => {
-  const { given, asked } = context([], { operation: "createAccount", ip: undefined });
+  const { given, queries } = context([], { operation: "createAccount", ip: undefined });
   await hashPassword(good, given);
-  expect(asked.map(([, ip]) => ip)).toEqual([null, null]);
+  expect(queries.map(([, ip]) => ip)).toEqual([null, null]);
 });
 
-test("ten characters are enough, nine are not; a character of several bytes is one", async () => {
-  const { given, asked } = context([], { operation: "updatePassword", member: "newPassword" });
+test("ten characters are accepted, nine are refused; a character of several bytes counts once", async () => {
+  const { given, queries } = context([], { operation: "updatePassword", member: "newPassword" });
   expect(await hashPassword("0123456789", given)).toMatch(/^\$argon2id/);
   const short = ["BAD_USER_INPUT", "newPassword", "A password must have at least 10 characters."];
   expect(await refusal(hashPassword("012345678", given))).toEqual(short);
@@ -75,10 +75,10 @@ test("ten characters are enough, nine are not; a character of several bytes is o
   expect(await hashPassword("😀".repeat(10), given)).toMatch(/^\$argon2id/);
   const account = context([], { operation: "createAccount" });
   await refusal(hashPassword("012345678", account.given));
-  expect([...asked, ...account.asked]).toEqual([]);
+  expect([...queries, ...account.queries]).toEqual([]);
 });
 
-test("a thousand bytes are taken, one more is refused", async () => {
+test("a thousand bytes are accepted, one more is refused", async () => {
   const { given } = context([], { operation: "updatePassword" });
   expect(await hashPassword("a".repeat(1000), given)).toMatch(/^\$argon2id/);
   const long = ["BAD_USER_INPUT", "password", "A password can have at most 1,000 bytes."];
@@ -88,7 +88,7 @@ test("a thousand bytes are taken, one more is refused", async () => {
   expect(await refusal(provePassword("a".repeat(1001), context().given))).toEqual(long);
 });
 
-test("two forms of Unicode are one password", async () => {
+test("two Unicode normalizations are one password", async () => {
   const composed = "Zürich-Café".normalize("NFC");
   const decomposed = composed.normalize("NFD");
   const { given } = context([], { operation: "updatePassword" });
@@ -98,12 +98,12 @@ test("two forms of Unicode are one password", async () => {
   expect(await provePassword(decomposed, login.given)).toBe(stored);
 });
 
-test("a sign-in counts its try after the password was looked at, whether it is right or wrong", async () => {
+test("a sign-in counts its attempt after the password was checked, whether it is right or wrong", async () => {
   const stored = await hash(good, argon2Parameters);
-  const { given, asked } = context([[/begin_login/, [{ hash: stored }]]]);
+  const { given, queries } = context([[/begin_login/, [{ hash: stored }]]]);
   expect(await provePassword(good, given)).toBe(stored);
   expect(await provePassword(`${good}!`, given)).toBe("");
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     ["select app_private.begin_login($1, $2) as hash", "Ada", "203.0.113.7"],
     ["select app_private.record_login($1, $2, $3)", "Ada", "203.0.113.7", true],
     ["select app_private.begin_login($1, $2) as hash", "Ada", "203.0.113.7"],
@@ -111,12 +111,12 @@ test("a sign-in counts its try after the password was looked at, whether it is r
   ]);
 });
 
-test("a password that confirms something is that of the viewer, who has to be signed in", async () => {
+test("a confirming password is that of the viewer, who must be signed in", async () => {
   const stored = await hash(good, argon2Parameters);
   const update = { operation: "updatePassword", claims: viewer, ip: undefined, input: {} };
-  const { given, asked } = context([[/begin_confirmation/, [{ hash: stored }]]], update);
+  const { given, queries } = context([[/begin_confirmation/, [{ hash: stored }]]], update);
   expect(await provePassword(good, given)).toBe(stored);
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     ["select app_private.begin_confirmation($1, $2) as hash", "u1", null],
     ["select app_private.record_confirmation($1, $2, $3)", "u1", null, true],
   ]);
@@ -126,11 +126,11 @@ test("a password that confirms something is that of the viewer, who has to be si
     undefined,
     'Sign in first: send the header "Authorization: Bearer <token>".',
   ]);
-  expect(stranger.asked).toEqual([]);
+  expect(stranger.queries).toEqual([]);
 });
 
-test("who gives a new password that is too short has not guessed", async () => {
-  const { given, asked } = context([], {
+test("a new password that is too short does not count as an attempt", async () => {
+  const { given, queries } = context([], {
     operation: "updatePassword",
     claims: viewer,
     input: { newPassword: "short" },
@@ -140,14 +140,14 @@ test("who gives a new password that is too short has not guessed", async () => {
     "newPassword",
     "A password must have at least 10 characters.",
   ]);
-  expect(asked).toEqual([]);
+  expect(queries).toEqual([]);
 });
 
-test("a sign-in that the database refuses is not counted as a try", async () => {
+test("a sign-in that the database refuses does not count as an attempt", async () => {
   const failure = new Error("Locked.");
-  const { given, asked } = context([[/begin_login/, failure]]);
+  const { given, queries } = context([[/begin_login/, failure]]);
   await expect(provePassword(good, given)).rejects.toBe(failure);
-  expect(asked).toHaveLength(1);
+  expect(queries).toHaveLength(1);
 });
 
 test("twenty attempts of one network wait, and further ones are refused with a delay; other networks are not affected", async () => {

@@ -25,13 +25,13 @@ beforeEach(
 );
 afterEach(() => void jest.useRealTimers());
 
-async function prove(
+async function verify(
   code: string,
   more: Partial<TransformContext> = {},
   { factors = [factor] as unknown[], given = password } = {},
 ) {
   const stored = await hash(password, argon2Parameters);
-  const { pool, asked } = scriptedDatabase([
+  const { pool, queries } = scriptedDatabase([
     [/begin_second_factor/, factors],
     [/begin_login|begin_confirmation/, [{ hash: stored }]],
   ]);
@@ -45,17 +45,17 @@ async function prove(
   };
   if (given && ("password" in context.input || "currentPassword" in context.input))
     await provePassword(given, { ...context, member: "password" });
-  asked.length = 0;
-  return { proof: await proveSecondFactor(seal)(code, context), asked };
+  queries.length = 0;
+  return { proof: await proveSecondFactor(seal)(code, context), queries };
 }
 
 const now = () => totpStep();
 const step = () => `step:${now()}:${sha256(factor.sealed)}`;
 
-test("a code of the authenticator app is proved by its step and what it was computed with", async () => {
-  const { proof, asked } = await prove(totpCode(secret, now()));
+test("a code of the authenticator app is verified by its time step and the secret used", async () => {
+  const { proof, queries } = await verify(totpCode(secret, now()));
   expect(proof).toBe(step());
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     ["select * from app_private.begin_second_factor($1, $2)", "VIEWER", "u1"],
     ["select app_private.record_second_factor($1, $2, $3)", "VIEWER", "u1", proof],
   ]);
@@ -63,15 +63,15 @@ test("a code of the authenticator app is proved by its step and what it was comp
 
 test("spaces and hyphens do not matter", async () => {
   const code = totpCode(secret, now());
-  expect((await prove(` ${code.slice(0, 3)} ${code.slice(3, 4)}-${code.slice(4)} `)).proof).toBe(step());
+  expect((await verify(` ${code.slice(0, 3)} ${code.slice(3, 4)}-${code.slice(4)} `)).proof).toBe(step());
 });
 
 test.each([
   ["0123-4567-89ab-cdef", "0123456789abcdef"],
   ["GHJK MNPQ RSTV WXYZ", "ghjkmnpqrstvwxyz"],
   ["ooOO-iIlL-0000-0000", "0000111100000000"],
-])("the recovery code %s is known by its hash, however it is spelled", async (given, kept) => {
-  expect((await prove(given)).proof).toBe(`code:${sha256(kept)}`);
+])("the recovery code %s is identified by its hash, in any spelling", async (given, kept) => {
+  expect((await verify(given)).proof).toBe(`code:${sha256(kept)}`);
 });
 
 test.each([
@@ -83,10 +83,10 @@ test.each([
   "0123456789abcde",
   "0123456789abcdef0",
   "!0123456789abcdef",
-])("%j proves nothing, and counts", async (wrong) => {
-  const { proof, asked } = await prove(wrong);
+])("%j is wrong, and counts as an attempt", async (wrong) => {
+  const { proof, queries } = await verify(wrong);
   expect(proof).toBe("wrong");
-  expect(asked.at(-1)).toEqual([
+  expect(queries.at(-1)).toEqual([
     "select app_private.record_second_factor($1, $2, $3)",
     "VIEWER",
     "u1",
@@ -94,60 +94,60 @@ test.each([
   ]);
 });
 
-test("a code of another time proves nothing, and counts", async () => {
-  const { proof, asked } = await prove(totpCode(secret, now() + 1000));
+test("a code of another time is wrong, and counts as an attempt", async () => {
+  const { proof, queries } = await verify(totpCode(secret, now() + 1000));
   expect(proof).toBe("wrong");
-  expect(asked).toHaveLength(2);
+  expect(queries).toHaveLength(2);
 });
 
 test("a wrong or unverified password reveals nothing about the second factor", async () => {
   for (const given of ["", "a wrong password"])
     for (const input of [{ password: "x", username: "ada" }, { currentPassword: "x" }]) {
       const operation = "password" in input ? "login" : "updatePassword";
-      expect(await prove(totpCode(secret, now()), { operation, input }, { given })).toEqual({
+      expect(await verify(totpCode(secret, now()), { operation, input }, { given })).toEqual({
         proof: "wrong",
-        asked: [],
+        queries: [],
       });
     }
 });
 
 test("the right password checks the second factor of the account", async () => {
   const input = { username: "ada", password };
-  const { proof, asked } = await prove(totpCode(secret, now()), {
+  const { proof, queries } = await verify(totpCode(secret, now()), {
     claims: nobody,
     operation: "login",
     input,
   });
   expect(proof).toBe(step());
-  expect(asked.map(([, ...values]) => values)).toEqual([
+  expect(queries.map(([, ...values]) => values)).toEqual([
     ["LOGIN", "ada"],
     ["LOGIN", "ada", proof],
   ]);
-  const confirmed = await prove(totpCode(secret, now()), {
+  const confirmed = await verify(totpCode(secret, now()), {
     operation: "updatePassword",
     input: { currentPassword: password },
   });
-  expect(confirmed.asked[0]!.slice(1)).toEqual(["VIEWER", "u1"]);
+  expect(confirmed.queries[0]!.slice(1)).toEqual(["VIEWER", "u1"]);
 });
 
 test("a password reset is authenticated by the token of the mail, not by the new password", async () => {
-  const { proof, asked } = await prove(
+  const { proof, queries } = await verify(
     totpCode(secret, now()),
     { claims: nobody, operation: "resetPassword", input: { token: 7, password: "new" } },
     { given: "" },
   );
   expect(proof).toBe(step());
-  expect(asked[0]!.slice(1)).toEqual(["RESET", "7"]);
+  expect(queries[0]!.slice(1)).toEqual(["RESET", "7"]);
 });
 
 test("visitors are not checked, and no code is used without a second factor", async () => {
-  expect(await prove(totpCode(secret, now()), { claims: nobody })).toEqual({ proof: "wrong", asked: [] });
-  const { proof, asked } = await prove(totpCode(secret, now()), {}, { factors: [] });
+  expect(await verify(totpCode(secret, now()), { claims: nobody })).toEqual({ proof: "wrong", queries: [] });
+  const { proof, queries } = await verify(totpCode(secret, now()), {}, { factors: [] });
   expect(proof).toBe("wrong");
-  expect(asked).toHaveLength(1);
+  expect(queries).toHaveLength(1);
 });
 
-test("a fresh secret is sealed for the viewer alone; a visitor gets none", async () => {
+test("a new secret is sealed for the viewer; a visitor gets none", async () => {
   const fresh = (claims: typeof viewer | typeof nobody) =>
     freshTotpSecret(seal)(undefined, { context: { claims } } as never) as { secret: string; sealed: string };
   const made = fresh(viewer);

@@ -17,14 +17,14 @@ function checked(given: typeof access | undefined = access) {
   return { check, lookUps, renewed };
 }
 
-/** The expression, and what its parameters stand for. */
+/** The expression with its parameters replaced by their values. */
 function carriedBy(check: TokenCheck) {
   const values: unknown[] = [];
   const expression = check.carried!.expression((value) => `$${values.push(value)}`);
   return { expression, values, settings: check.carried!.settings };
 }
 
-test("statements carry what the token and its access were found with", () => {
+test("statements contain the results of looking up the token and its access", () => {
   expect(carriedBy(checked().check)).toEqual({
     expression: "app_private.stop_when_outdated($1, $2, $3, $4, $5)",
     values: ["u1", "s1", facts.tokenSha256, access.parties, "7"],
@@ -48,11 +48,11 @@ test("a refused token is looked up once per request", async () => {
 });
 
 test("every operation checks its token by a statement or a look-up", async () => {
-  const asked = checked();
-  asked.check.passed();
-  await asked.check.complete();
-  expect(asked.lookUps).toEqual([]);
-  expect(asked.check.carried).toBeDefined();
+  const carrying = checked();
+  carrying.check.passed();
+  await carrying.check.complete();
+  expect(carrying.lookUps).toEqual([]);
+  expect(carrying.check.carried).toBeDefined();
 
   const unasked = checked();
   await unasked.check.complete();
@@ -60,7 +60,7 @@ test("every operation checks its token by a statement or a look-up", async () =>
   expect(unasked.lookUps).toEqual([false]);
   expect(unasked.check.carried).toBeUndefined();
 
-  // One that was refused after another had gone through is waited for.
+  // A check that is refused after another has succeeded is waited for.
   let end!: (found: typeof claims) => void;
   const slow = new TokenCheck(facts, access, () => new Promise((resolve) => (end = resolve)));
   slow.passed();
@@ -73,14 +73,14 @@ test("every operation checks its token by a statement or a look-up", async () =>
   await Promise.all([renewal, completion]);
 });
 
-test("a look-up that fails fails all who wait for it", async () => {
+test("a failed look-up fails for all that wait for it", async () => {
   const failure = new Error("The token has ended.");
   const check = new TokenCheck(facts, access, () => Promise.reject(failure));
   await expect(check.renew()).rejects.toBe(failure);
   await expect(check.complete()).rejects.toBe(failure);
 });
 
-test("settings know the check, and are the same without one", () => {
+test("settings contain the check, and are equal without one", () => {
   const { check } = checked();
   const settings = { role: "plat_user" };
   expect(withCheck(settings, undefined)).toBe(settings);

@@ -52,14 +52,14 @@ async function content(digit: number, day: number): Promise<void> {
   await utimes(path, new Date(Date.UTC(2026, 0, day)), new Date(Date.UTC(2026, 0, day)));
 }
 
-test("a segment is named as PostgreSQL names it", () => {
-  // As pg_walfile_name says, for segments of 16 MB and of 1 GB.
+test("names of segments equal those of PostgreSQL", () => {
+  // Results of pg_walfile_name, for segments of 16 MB and of 1 GB.
   expect(segmentName("0/7000028", 1, 2 ** 24)).toBe("000000010000000000000007");
   expect(segmentName("2A/FF000000", 3, 2 ** 24)).toBe("000000030000002A000000FF");
   expect(segmentName("1/C0000001", 1, 2 ** 30)).toBe("000000010000000100000003");
 });
 
-test("the last backups stay, with the log since the first of them and the contents that a moment since needs", async () => {
+test("the last backups are kept, with the WAL since the first of them and the contents needed since then", async () => {
   for (const [day, listed] of [
     [1, [1, 2]],
     [3, [2, 3]],
@@ -72,7 +72,8 @@ test("the last backups stay, with the log since the first of them and the conten
       "",
     );
   await writeFile(join(walFolder(series), "00000002.history"), "");
-  // 1 was deleted before the second backup, 2 before the third, 3 after it; 4 came after the second and is gone, 5 is stored now.
+  // 1 was deleted before the second backup, 2 before the third, 3 after it; 4 was created after the second
+  // and deleted, 5 still exists.
   for (const [digit, day] of [
     [1, 0],
     [2, 0],
@@ -97,7 +98,7 @@ test("the last backups stay, with the log since the first of them and the conten
   expect((await contents()).map((name) => name[0])).toEqual(["3", "5"]);
 });
 
-test("a backup that was not finished is none", async () => {
+test("an unfinished backup is ignored", async () => {
   await mkdir(join(backupsFolder(series), "2026-01-01T00-00-00-000Z"));
   expect(await allBackups(archive)).toEqual([]);
 });
@@ -108,7 +109,7 @@ test("a data folder keeps its series, another one has another", async () => {
   expect(await openSeries(archive, join(folder, "other"), {})).not.toBe(series);
 });
 
-test("the archive has content once it is stored, and keeps it after deletion", async () => {
+test("the archive contains content once it is stored, and keeps it after deletion", async () => {
   const place = join(folder, "files");
   const store = archivedStore(createLocalFolder(place), archive);
   const path = join(folder, "picture");

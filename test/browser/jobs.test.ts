@@ -23,7 +23,7 @@ let stranger: string;
 let shell: Shell;
 const complaints: string[] = [];
 
-/** Runs the command of the guide about operators that has this form, about the operator of this test. */
+/** Runs the command of the operators' guide that matches the pattern, for the operator of this test. */
 async function guided(form: RegExp): Promise<string> {
   const commands = (await guideBlocks("docs/operating.md"))
     .filter(({ heading, language }) => heading === "Jobs" && language === "sh")
@@ -83,12 +83,12 @@ test("refuses users who are neither operators nor owners", async () => {
   expect(await page.getByRole("main").isVisible()).toBe(false);
 });
 
-test("an operator pauses a task, finds what failed, discards one and retries the rest", async () => {
+test("an operator pauses a task, finds failed jobs, discards one and retries the rest", async () => {
   await signIn(operator);
   const task = page.getByRole("row").filter({ hasText: "webhook__disabled" }).first();
   await task.getByRole("button", { name: "Pause" }).click();
   await task.getByRole("button", { name: "Resume" }).waitFor();
-  // What an argument says is text, whatever it is.
+  // Arguments are shown as text, whatever they contain.
   await owner.query(
     `select graphile_worker.add_job('webhook__disabled', payload => json_build_object('id', '<b id=injected>' || n), run_at => now() + interval '1 h')
      from generate_series(1, 3) n`,
@@ -112,7 +112,7 @@ test("an operator pauses a task, finds what failed, discards one and retries the
   await page.getByRole("button", { name: "Retry" }).click();
   await message("2 jobs were changed.");
   expect(await failed()).toBe(0);
-  // Nobody takes them while the task is paused; then somebody does.
+  // No worker takes them while the task is paused; then one does.
   const waiting = () =>
     owner.query(
       "select from graphile_worker.jobs where task_identifier = 'webhook__disabled' and attempts = 0 and locked_at is null",
@@ -128,7 +128,7 @@ test("an operator pauses a task, finds what failed, discards one and retries the
   expect(complaints).toEqual([]);
 });
 
-test("the page has neither script nor style of its own, and its policy allows none", async () => {
+test("the page has no inline script or style, and its policy allows none", async () => {
   const answer = await page.request.get(`${service.baseUrl}/jobs`);
   expect(answer.headers()["content-security-policy"]).toMatch(/script-src 'self';.*frame-ancestors 'none'/);
   expect(answer.headers()["content-security-policy"]).not.toMatch(/unsafe|sha256/);

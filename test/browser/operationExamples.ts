@@ -33,24 +33,24 @@ export type Ask = (body: {
   variables?: unknown;
 }) => Promise<{ data?: any; errors?: any[]; extensions?: any; requestId?: string | undefined }>;
 
-/** What recordings need besides the API. */
+/** Functions besides the API that recordings need. */
 export interface Surroundings {
   /** Runs documents as another person of the demo. */
   as(email: string): Promise<Ask>;
-  /** The code of the latest mail to a person in which the pattern finds one. */
+  /** The code in the latest mail to a person that matches the pattern. */
   mailed(to: string, pattern: RegExp): Promise<string>;
-  /** An address on this machine that accepts what is posted to it. */
+  /** A URL on this machine that accepts all POST requests. */
   receiver: string;
-  /** The names of the events that a request has caused itself, once they can be read. */
+  /** The names of the events that a request itself has written, once they can be read. */
   eventsOf(requestId: string | undefined): Promise<string[]>;
 }
 
-/** How an operation has to be called that what its schema says is not enough for; `$Type` is the id of such a record. */
+/** How to call an operation if its schema is not sufficient; `$Type` is replaced by the id of such a record. */
 export interface Hint {
   input?: Record<string, unknown> | undefined;
-  /** Who runs it, if it is not the owner of the demo's organization. */
+  /** The user who executes it. Default: the owner of the demo's organization. */
   as?: string;
-  /** Replaces fields of the input that cannot be the same in all runs; the example shows those of `input`. */
+  /** Replaces fields of the input that must differ between runs; the example shows those of `input`. */
   fill?: (surroundings: Surroundings) => Promise<Record<string, unknown>>;
   /** Arguments of a query. */
   variables?: Record<string, unknown>;
@@ -62,14 +62,14 @@ const picture =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const pdf = `data:application/pdf;base64,${Buffer.from("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n").toString("base64")}`;
 
-/** The id of a record of which the demo has none. */
+/** An id that does not exist in the demo. */
 const nobody = "01900000-0000-7000-8000-000000000000";
 
-/** Fields that tell what a record is, in the order in which they are shown. */
+/** Descriptive fields of records, in the order in which they are shown. */
 const telling =
   /^(id|title|name|fullName|label|number|key|status|kind|type|role|email|text|price|amount|percent|quantity|startsAt|dueAt|isRead|deletedId|deletedType|totalCount)$/;
 
-/** Values of fields by name, where their type says too little. */
+/** Values of fields by name, for types that are not specific enough. */
 const samples: Record<string, unknown> = {
   email: "robin.vale@example.com",
   password: "demo-password",
@@ -151,7 +151,7 @@ function lookups(schema: GraphQLSchema): Map<string, { query: string; path: stri
   return found;
 }
 
-/** A few fields of what an operation returns. */
+/** A few fields of an operation's result. */
 function selectionOf(output: GraphQLOutputType, depth = 0): string {
   const type = getNamedType(output);
   if (isLeafType(type) || !isObjectType(type)) return isLeafType(type) ? "" : "{ __typename }";
@@ -198,7 +198,7 @@ export class OperationExamples {
     this.#lookups = lookups(schema);
   }
 
-  /** Where the id of a record of the type is found. */
+  /** The query that finds the id of a record of the type, and the path of the id. */
   async #lookup(type: string): Promise<{ query: string; path: string } | undefined> {
     const known = this.#known.get(type);
     if (known) {
@@ -214,7 +214,7 @@ export class OperationExamples {
     return undefined;
   }
 
-  /** The type whose id a field takes. */
+  /** The type whose id a field contains. */
   #typeOf(field: string, operation: Field): string {
     if (field !== "id" && field !== "ids") {
       const name = capitalized(field.replace(/Ids?$/, ""));
@@ -316,7 +316,7 @@ export class OperationExamples {
     };
   }
 
-  /** Replaces `$Type` by an empty text, and says where its value is found. */
+  /** Replaces `$Type` by an empty text, and returns the query for its value. */
   async #needs(variables: object): Promise<{ variables: Record<string, unknown>; needs?: Needs }> {
     const paths: Record<string, string> = {};
     const queries = new Map<string, number>();
@@ -325,7 +325,7 @@ export class OperationExamples {
         const lookup = await this.#lookup(value.slice(1));
         if (!lookup) return nobody;
         if (!queries.has(lookup.query)) queries.set(lookup.query, queries.size);
-        // Each is asked for under a name of its own.
+        // Each query has a separate alias.
         const alias = `found${queries.get(lookup.query)! + 1}`;
         paths[at] = `${alias}.${lookup.path.split(".").slice(1).join(".")}`;
         return "";
@@ -346,16 +346,16 @@ export class OperationExamples {
   }
 }
 
-/** An example with what the service answered, and the names of the events that it causes. */
+/** An example with the response of the service, and the names of the events that it writes. */
 export type RecordedExample = OperationExample & { answer: unknown; events: string[] };
 
-/** A mutation that is no dry run, and stores what it does. */
+/** Whether it is a mutation that stores its changes, not a dry run. */
 const isReal = ({ document, variables }: OperationExample): boolean =>
   document.startsWith("mutation") && (variables?.input as { dryRun?: boolean } | undefined)?.dryRun !== true;
 
 /**
- * Runs the examples, those first that store something: what they make is what others are about.
- * @param options.known those of the last recording; they are found anew where there are none
+ * Runs the examples, starting with those that store something, because the others may need their records.
+ * @param options.known examples of the last recording. Default: they are generated
  */
 export async function recordOperations(options: {
   schema: GraphQLSchema;
@@ -374,7 +374,7 @@ export async function recordOperations(options: {
       isMutation: root === schema.getMutationType(),
     })),
   );
-  /** What is looked up, by its query; nothing that is run later changes it. */
+  /** Results of queries for ids; later operations do not change them. */
   const found = new Map<string, unknown>();
   const run = async (example: OperationExample) => {
     const { needs, document } = example;
@@ -422,7 +422,7 @@ export async function recordOperations(options: {
   for (const name of preparations) {
     const example = await exampleOf(name);
     const { dryRun: _, ...input } = example.variables!.input as Record<string, unknown>;
-    // Under another name than the one that the example uses.
+    // With another name than the example.
     for (const field of ["name", "title"])
       if (typeof input[field] === "string") input[field] = `${input[field]} 2`;
     const { errors } = await run({ ...example, variables: { input } });

@@ -4,9 +4,12 @@ import type { Ask, Hint } from "./operationExamples.ts";
 
 type Lookup = { query: string; path: string };
 
-/** Records of the demo that most operations accept, by type, and records in a certain state, by names of their own. */
+/**
+ * Records of the demo that most operations accept, by type, and records in certain states, by names of their
+ * own.
+ */
 export const records: Readonly<Record<string, Lookup>> = {
-  // Of the oldest leads: the workflow of the demo writes to new ones.
+  // The oldest leads, because a workflow of the demo changes new ones.
   Lead: inProject("leads(first: 3, filter: { status: [NEW] }, orderBy: [REGISTERED_AT_ASC])", "leads.0.id"),
   OtherLead: inProject(
     "leads(first: 3, filter: { status: [NEW] }, orderBy: [REGISTERED_AT_ASC])",
@@ -123,7 +126,7 @@ export const records: Readonly<Record<string, Lookup>> = {
   },
 };
 
-/** An execution of a workflow in a status. */
+/** An execution of a workflow with this status. */
 function execution(status: string): Lookup {
   return {
     query: `{ organization(id: "larkfield-homes") { workflows(first: 5, orderBy: [ID_DESC]) { executions(first: 5, filter: { status: [${status}] }) { id } } } }`,
@@ -131,7 +134,7 @@ function execution(status: string): Lookup {
   };
 }
 
-/** A record of the project of which most of the demo is. */
+/** A record of the project with most of the demo data. */
 function inProject(list: string, path: string): Lookup {
   return { query: `{ project(id: "larkfield-gardens") { ${list} { id } } }`, path: `project.${path}` };
 }
@@ -313,7 +316,7 @@ export const hints: Readonly<Record<string, Hint>> = {
   eraseAccount: refused("the last owner of an organization", { password }),
 };
 
-/** What is made before the examples are run, where the demo has no record of a kind. */
+/** Operations to execute before the examples, for records of types that the demo lacks. */
 export const preparations: readonly string[] = [
   "createCustomExport",
   "createCustomReport",
@@ -336,7 +339,7 @@ export const preparations: readonly string[] = [
   "runCustomExport",
 ];
 
-/** Brings records into states that they reach by several steps. */
+/** Brings records into states that require several operations. */
 export async function prepareStates(ask: Ask): Promise<void> {
   const change = async (operation: string, input: object, selection = "{ id }"): Promise<any> => {
     const type = `${operation.charAt(0).toUpperCase()}${operation.slice(1)}Input`;
@@ -363,7 +366,7 @@ export async function prepareStates(ask: Ask): Promise<void> {
   await change("inviteBuyer", { buyerId: data.buyers[2].id, email: "laura@plat.example" }, "");
   await change("createUserOtp", { email: "jonas@plat.example" }, "");
 
-  /** Starts a workflow for leads, and waits until its executions are in a status. */
+  /** Starts a workflow for leads, and waits until its executions have the status. */
   const start = async (name: string, steps: object[], subjects: { id: string }[], status: string) => {
     const { id } = await change("createWorkflow", {
       organizationId,

@@ -30,9 +30,9 @@ let opened: Awaited<ReturnType<typeof openBrowser>>;
 let page: Page;
 let axe: string;
 
-/** What went wrong in a page: errors of scripts, of the console, violations of the policy, requests elsewhere. */
+/** Faults of a page: script errors, console errors, violations of the policy, requests to other hosts. */
 const complaints: string[] = [];
-/** Bytes on the way, by address. */
+/** Transferred bytes by URL. */
 const received = new Map<string, number>();
 
 async function openPage(options: { width?: number; dark?: boolean } = {}): Promise<Page> {
@@ -51,7 +51,7 @@ async function openPage(options: { width?: number; dark?: boolean } = {}): Promi
   made.on("request", (request) => {
     const { protocol, origin } = new URL(request.url());
     if (protocol.startsWith("http") && origin !== service.baseUrl) complaints.push(request.url());
-    // Where only registered documents are answered, all but the explorer works as here.
+    // If only registered documents are permitted, everything except for the explorer works the same.
     const isText = request.method() === "POST" && /"query":/.test(request.postData() ?? "");
     if (isText && !made.url().includes("/explorer"))
       complaints.push(`A text was sent: ${request.postData()}`);
@@ -85,7 +85,7 @@ afterAll(async () => {
 // oxlint-disable-next-line jest/no-standalone-expect -- of each test
 afterEach(() => expect(complaints.splice(0)).toEqual([]));
 
-/** What axe has to say about a page, of any impact; and that nothing of it is wider than its window. */
+/** Asserts that axe finds no violation of any impact, and that nothing is wider than the window. */
 async function inspect(shown: Page): Promise<void> {
   await shown.evaluate(axe);
   const { violations } = (await shown.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as {
@@ -104,8 +104,8 @@ async function inspect(shown: Page): Promise<void> {
   expect(overflow).toBe(0);
 }
 
-/** The page in its widths and colours; the picture is written where it is asked for. */
-async function look(shown: Page, name: string): Promise<void> {
+/** Checks the page in all widths and colour schemes, and writes the picture if requested. */
+async function checkPage(shown: Page, name: string): Promise<void> {
   await inspect(shown);
   await shown.setViewportSize({ width: 390, height: 800 });
   await shown.emulateMedia({ colorScheme: "dark" });
@@ -149,14 +149,14 @@ const latestEvents = async (token: string, first: number, afterSequence?: string
   const filter = { organizationId: "larkfield-homes", ...(afterSequence && { afterSequence }) };
   return (await post({ query, variables: { first, filter } }, token)).data.events;
 };
-/** The names of what happened by a request itself; what workflows make of it comes later. */
+/** The names of the events that a request itself has written, without those of workflows. */
 const eventsOf = async (
   token: string,
   requestId: string | undefined,
   afterSequence?: string,
 ): Promise<string[]> => {
   const isOwn = (event: any) => event.requestId === requestId && !event.causedBy;
-  // They are numbered behind the commit.
+  // Events are numbered after the commit.
   const events = await until(
     async () => (await latestEvents(token, 1000, afterSequence)).filter(isOwn),
     (happened) => happened.length > 0,
@@ -164,7 +164,7 @@ const eventsOf = async (
   return [...new Set<string>(events.map((event: any) => event.name))].sort();
 };
 
-test("the examples are operations of the schema, and their recorded answers are those of the service", async () => {
+test("the examples are operations of the schema, and their recorded responses are those of the service", async () => {
   const schema = buildSchema(await readFile(join(repository, "schema.graphql"), "utf8"));
   for (const { name, document, needs } of examples)
     for (const text of [document, ...(needs ? [needs.query] : [])])
@@ -201,10 +201,10 @@ test("the first page is small, contacts no other host, and shows visitors nothin
   expect([...received.keys()]).not.toContain("/graphql");
   await page.getByRole("button", { name: "Ask" }).click();
   await page.locator("#answer").getByText("Larkfield Gardens").waitFor();
-  await look(page, "home");
+  await checkPage(page, "home");
 });
 
-test("by the keyboard to the content, and into and out of the dialog", async () => {
+test("keyboard navigation reaches the content, and enters and leaves the dialog", async () => {
   await page.goto(`${service.baseUrl}/`);
   await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
   await page.keyboard.press("Tab");
@@ -239,7 +239,7 @@ test("signs in as a demo user with one click, keeps the session over a reload, a
   expect(answer.status()).toBe(401);
 });
 
-test("signs in with an account, and says what was refused", async () => {
+test("signs in with an account, and shows the reason of a refusal", async () => {
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Email").fill("sofia@plat.example");
@@ -257,7 +257,7 @@ test("signs in with an account, and says what was refused", async () => {
   await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
 });
 
-test("the reference is searched, and has what an operation takes, its errors, states and real answers", async () => {
+test("the reference can be searched, and shows arguments, errors, states and real responses of an operation", async () => {
   await page.goto(`${service.baseUrl}/reference`);
   await page.getByRole("heading", { name: "Reference", level: 1 }).last().waitFor();
   await page.getByLabel("Search").fill("create hold");
@@ -267,7 +267,7 @@ test("the reference is searched, and has what an operation takes, its errors, st
   for (const text of ["sale.write", "INVENTORY_UNAVAILABLE", "unit_hold.created"])
     await entry.getByText(text).first().waitFor();
   expect(await entry.getByRole("img", { name: /^States/ }).count()).toBe(1);
-  await look(page, "reference");
+  await checkPage(page, "reference");
   for (const [key, text] of [
     ["type.Unit", "allowedTransitions"],
     ["errors", "VERSION_MISMATCH"],
@@ -280,7 +280,7 @@ test("the reference is searched, and has what an operation takes, its errors, st
   await inspect(page);
 });
 
-test("guides are the documents, whose links lead on within the portal", async () => {
+test("guides are the documents, and their links stay within the portal", async () => {
   await page.goto(`${service.baseUrl}/guides`);
   await page.getByRole("heading", { name: "Call the API" }).waitFor();
   const links: string[] = await page
@@ -294,7 +294,7 @@ test("guides are the documents, whose links lead on within the portal", async ()
   }
   await page.getByRole("link", { name: "States", exact: true }).first().click();
   await page.getByRole("heading", { name: "States", level: 1 }).waitFor();
-  await look(page, "guide");
+  await checkPage(page, "guide");
   for (const path of [
     "/guides/nothing",
     "/guides/..%2fREADME",
@@ -335,10 +335,10 @@ test("the explorer completes, runs operations of the signed-in user, shows the c
   await page.locator("#events").getByText("task.created").waitFor();
   await page.getByText("As code").click();
   await page.getByLabel("Code", { exact: true }).getByText("curl").waitFor();
-  await look(page, "explorer");
+  await checkPage(page, "explorer");
 });
 
-test("a unit that is held in one window turns in the other", async () => {
+test("a unit that is held in one window is updated in the other", async () => {
   const other = await openPage();
   await as(other, "Mei Tanaka");
   for (const shown of [page, other]) {
@@ -354,11 +354,11 @@ test("a unit that is held in one window turns in the other", async () => {
   await there.getByRole("button", { name: /^Release/ }).click();
   await here.locator(".status").getByText("available").waitFor();
   await page.locator("#events").getByText("unit.status_changed").first().waitFor();
-  await look(page, "sales-floor");
+  await checkPage(page, "sales-floor");
   await other.context().close();
 });
 
-/** The code in the latest mail to a person in which the pattern finds one. */
+/** The code in the latest mail to a person that matches the pattern. */
 const mailed = async (to: string, pattern: RegExp): Promise<string> => {
   const outbox = join(folder.path, "outbox");
   const found = await until(async () => {
@@ -379,7 +379,7 @@ const askAs =
     return { ...answer, requestId };
   };
 
-/** Accepts whatever is posted to it. */
+/** Accepts all POST requests. */
 async function openReceiver(): Promise<AsyncDisposable & { url: string }> {
   const server = createServer(await testCertificate(), (request, response) =>
     request.resume().once("end", () => response.end()),
@@ -394,7 +394,7 @@ async function openReceiver(): Promise<AsyncDisposable & { url: string }> {
   };
 }
 
-test("each operation has an example, and its recorded answer is that of the service", async () => {
+test("each operation has an example, and its recorded response is that of the service", async () => {
   const schema = buildSchema(await readFile(join(repository, "schema.graphql"), "utf8"));
   const file = join(repository, "docs/operation-examples.json");
   const isWritten = process.env.WRITE_EXAMPLES !== undefined;
@@ -403,7 +403,7 @@ test("each operation has an example, and its recorded answer is that of the serv
   const recorded = await recordOperations({
     schema,
     known: isWritten ? undefined : JSON.parse(await readFile(file, "utf8")),
-    // PERF: each is a document to plan; the long form compares all.
+    // PERF: each document must be planned; the long form compares all.
     isChosen: (index) => isWritten || long || index % 8 === 0,
     ask: askAs(token),
     surroundings: {
@@ -431,7 +431,7 @@ test("each operation has an example, and its recorded answer is that of the serv
   expect(recorded).toEqual(all.filter(({ name }) => names.has(name)));
 }, 600_000);
 
-/** Ids, times and the like, which are others each time, as such that stay: the same for the same. */
+/** Replaces ids, times and other values that differ in each run by stable names, equal ones by equal names. */
 function steadyText(text: string, names: Map<string, string>): string {
   const stand = (value: string, made: (number: number) => string) => {
     if (!names.has(value)) names.set(value, made(names.size + 1));

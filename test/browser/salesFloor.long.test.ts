@@ -44,15 +44,15 @@ beforeAll(async () => {
     cwd: application,
     env: { PATH: process.env.PATH, PLAT_URL: service.baseUrl, NO_COLOR: "1" },
   });
-  let told = "";
-  vite.stdout!.on("data", (text) => (told += String(text)));
-  vite.stderr!.on("data", (text) => (told += String(text)));
-  void once(vite, "exit").then(() => (told += "It ended."));
+  let output = "";
+  vite.stdout!.on("data", (text) => (output += String(text)));
+  vite.stderr!.on("data", (text) => (output += String(text)));
+  void once(vite, "exit").then(() => (output += "It ended."));
   const found = await until(
-    () => told.match(/http:\/\/127\.0\.0\.1:\d+|It ended/)?.[0],
+    () => output.match(/http:\/\/127\.0\.0\.1:\d+|It ended/)?.[0],
     (one) => one,
   );
-  if (found === "It ended") throw new Error(told);
+  if (found === "It ended") throw new Error(output);
   address = found!;
   opened = await openBrowser();
   axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -65,13 +65,13 @@ afterAll(async () => {
 // oxlint-disable-next-line jest/no-standalone-expect -- of each test
 afterEach(() => expect(complaints.splice(0)).toEqual([]));
 
-/** A window in which somebody of the demo has signed in, by one click. */
+/** A window in which a person of the demo has signed in. */
 async function windowOf(name: string): Promise<Page> {
   const context = await opened.browser.newContext({ ignoreHTTPSErrors: true, locale: "en-CA" });
   const page = await context.newPage();
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {
-    // Refusals are shown to whoever caused them; the browser lists them as well.
+    // Refusals are shown to the user; the browser logs them as well.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       complaints.push(message.text());
   });
@@ -84,12 +84,12 @@ const live = (page: Page) => page.getByRole("status").getByText("Live", { exact:
 const available = '.units [data-status="AVAILABLE"]';
 const unit = (page: Page, title: string) => page.locator(`[data-unit="${title}"]`);
 
-test("its types are those of the schema, and it is built", async () => {
+test("its types are those of the schema, and it can be built", async () => {
   const { stdout } = await npm("run", "build");
   expect(stdout).toMatch(/built in/);
 }, 120_000);
 
-test("a unit that is held in one window turns in the other, and a reservation is paid", async () => {
+test("a unit that is held in one window is updated in the other, and a reservation is paid", async () => {
   const [mei, dana] = await Promise.all([windowOf("Mei Tanaka"), windowOf("Dana Reyes")]);
   await Promise.all([live(mei), live(dana)]);
   const title = (await mei.locator(available).first().getAttribute("data-unit"))!;
@@ -100,7 +100,7 @@ test("a unit that is held in one window turns in the other, and a reservation is
   await unit(mei, title)
     .getByText(/^Fee of .*5,000 due$/)
     .waitFor();
-  // She sells, and has nothing to do with money.
+  // She is a seller without permission for payments.
   expect(await unit(mei, title).getByRole("button").allTextContents()).toEqual([]);
 
   const payment = unit(dana, title);

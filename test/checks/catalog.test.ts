@@ -30,7 +30,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What the rules find with the statements, which are rolled back. */
+/** Findings of the rules with the statements applied, which are rolled back. */
 async function found(statements: readonly string[]): Promise<Finding[]> {
   await client.query("begin");
   try {
@@ -41,7 +41,7 @@ async function found(statements: readonly string[]): Promise<Finding[]> {
   }
 }
 
-/** A table without fault. */
+/** A table without violations. */
 const soundTable = (name: string) => `
   create table app_public.${name} (
     like app_private.project_record including all,
@@ -57,7 +57,7 @@ const soundTable = (name: string) => `
   comment on table app_public.${name} is E'@portfolio marketing.read\\n\\nA part of a building.';
   comment on column app_public.${name}.name is 'What it is called.';`;
 
-test("the schema keeps every rule", async () => {
+test("the schema follows every rule", async () => {
   expect(await found([])).toEqual([]);
 });
 
@@ -70,11 +70,11 @@ test("so do the tables of the guides", async () => {
   }
 });
 
-test("every rule has a planted fault", () => {
+test("every rule has a violation in faults.ts", () => {
   expect(new Set(faults.map(({ rule }) => rule))).toEqual(new Set(rules.map(({ name }) => name)));
 });
 
-test("each fault is found by its rule alone, which says what to write", async () => {
+test("each violation is found only by its rule, with a remedy", async () => {
   const planted = faults.flatMap(({ table, sql }) => [...(table ? [soundTable(table)] : []), sql]);
   const findings = await found(planted);
   const objectOf = ({ object, table }: (typeof faults)[number]) => object ?? `app_public.${table}`;
@@ -88,7 +88,7 @@ test("each fault is found by its rule alone, which says what to write", async ()
     ).toMatch(fault.says);
 });
 
-test("what an exception is declared by is not found", async () => {
+test("declared exceptions are not reported", async () => {
   const declared = [
     soundTable("parlors"),
     `create policy seers on app_public.parlors for select to plat_user

@@ -1,19 +1,19 @@
 /** Violations of the rules, one for each typical omission, in tables that otherwise follow all rules. */
 export interface Fault {
-  /** The rule that finds it, and no other does. */
+  /** The only rule that finds it. */
   rule: string;
-  /** A table `like app_private.project_record` that is made before, by a generator, with grants and comments. */
+  /** A table `like app_private.project_record` that is created first, by a generator, with grants and comments. */
   table?: string;
   sql: string;
-  /** What is reported; `app_public.<table>` where omitted. */
+  /** The reported object. Default: `app_public.<table>`. */
   object?: string;
-  /** What the sentence says. */
+  /** Pattern of the message. */
   says: RegExp;
 }
 
 const can = "app_hidden.project_can(r.project_id, r.organization_id, 'lead.read')";
 
-/** Masks the column `name` of a table, without fault. */
+/** Masks the column `name` of a table correctly. */
 const mask = (table: string, tags = "") => `
   comment on column app_public.${table}.name is E'@masked\\n${tags}\\nWhat it is called.';
   create function app_public.${table}_name(r app_public.${table}) returns text language sql stable
@@ -40,7 +40,7 @@ export const faults: Fault[] = [
     table: "views",
     sql: "comment on column app_public.views.name is E'@personal because\\n\\nWhat it is called.'",
     object: "app_public.views.name",
-    says: /one of them/,
+    says: /exactly one of/,
   },
   // Tables
   {
@@ -178,7 +178,7 @@ export const faults: Fault[] = [
     table: "quays",
     sql: `grant select on app_public.quays to plat_worker;
       create policy worker on app_public.quays for select to plat_worker using (true)`,
-    says: /Take the grant from plat_worker/,
+    says: /Revoke the grant from plat_worker/,
   },
   {
     rule: "worker-function",
@@ -316,7 +316,7 @@ export const faults: Fault[] = [
     sql: `create policy seers on app_public.vaults for select to plat_user
       using (app_hidden.project_can(project_id, organization_id, 'lead.read'))`,
     object: "app_public.vaults seers",
-    says: /calls the definer function app_hidden\.project_can\(uuid,uuid,text\) for each row: compare a column/,
+    says: /call the definer function app_hidden\.project_can\(uuid,uuid,text\) for each row: compare a column/,
   },
   {
     rule: "policy-volatile",
@@ -356,7 +356,7 @@ export const faults: Fault[] = [
       grant execute on function app_public.barns_width to plat_user, plat_anonymous;
       comment on function app_public.barns_width is E'@measures nothing\\n\\nHow wide it is.'`,
     object: "app_public.barns_width(app_public.barns)",
-    says: /Leave out `set search_path`/,
+    says: /Remove `set search_path`/,
   },
   {
     rule: "rows-compared",
@@ -574,7 +574,7 @@ export const faults: Fault[] = [
       comment on function app_hidden.label_of_nook is 'What stands on it.'; revoke all on function app_hidden.label_of_nook from plat_anonymous;
       create policy labelled on app_public.nooks as restrictive for delete to plat_user using (app_hidden.label_of_nook(nooks) <> '')`,
     object: "app_hidden.label_of_nook(app_public.nooks)",
-    says: /masked column app_public\.nooks\.name: let it ask for the permission, as nooks_name does\./,
+    says: /Check the permission, as nooks_name does: it reads the masked column app_public\.nooks\.name\./,
   },
   {
     rule: "masked-function",
@@ -585,14 +585,14 @@ export const faults: Fault[] = [
       comment on function app_public.nests_name is 'What it is called.';
       select app_private.make_masked_view('nests')`,
     object: "app_public.nests.name",
-    says: /which asks who reads.*`@writeOnly`/,
+    says: /which checks the viewer.*`@writeOnly`/,
   },
   {
     rule: "masked-list",
     table: "namesakes",
     sql: `${mask("namesakes", "@filter\\n")}`,
     object: "app_public.namesakes.name",
-    says: /Take `@filter` out of its comment/,
+    says: /Remove `@filter` from its comment/,
   },
   {
     rule: "masked-list",
@@ -601,14 +601,14 @@ export const faults: Fault[] = [
       comment on table app_public.nurseries is
         E'@portfolio marketing.read\\n@sort NAME name asc\\n@defaultOrder id desc\\n\\nA part of a building.'`,
     object: "app_public.nurseries",
-    says: /Take name out of `@sort`/,
+    says: /Remove name from `@sort`/,
   },
   {
     rule: "masked-search",
     table: "nodes",
     sql: `${mask("nodes")}; insert into app_private.searchable_tables (table_name, type, texts) values ('nodes', 'NODE', 'select r.id, r.name')`,
     object: "app_public.nodes.name",
-    says: /Leave it out of `make_searchable\('nodes', …\)`/,
+    says: /Remove it from `make_searchable\('nodes', …\)`/,
   },
   {
     rule: "masked-report",
@@ -627,14 +627,14 @@ export const faults: Fault[] = [
       comment on view app_public.long_nails is 'A long one.';
       comment on column app_public.long_nails.name is 'What it is called.'`,
     object: "app_public.long_nails",
-    says: /masked column app_public\.nails\.name: read it through app_public\.nails_name\./,
+    says: /Read the masked column app_public\.nails\.name through app_public\.nails_name\./,
   },
   {
     rule: "masked-grant",
     table: "notches",
     sql: `${mask("notches")}; grant select on app_public.notches to plat_user`,
     object: "app_public.notches.name",
-    says: /granted to plat_user: take the grant away\. `select app_private\.make_masked_view\('notches'\);`/,
+    says: /Revoke the grant to plat_user: `select app_private\.make_masked_view\('notches'\);`/,
   },
   {
     rule: "masked-row",

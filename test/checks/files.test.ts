@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { checkChain } from "../../src/checks/checkChain.ts";
 import { checkFiles, readSqlFiles, type SqlFile } from "../../src/checks/checkFiles.ts";
 
-test("the files keep every rule", async () => {
+test("the files follow every rule", async () => {
   const files = await readSqlFiles();
   expect(files.length).toBeGreaterThan(100);
   expect(checkFiles(files)).toEqual([]);
@@ -22,20 +22,20 @@ const file = (text: string, path = objects): SqlFile => ({ path, text });
 test.each([
   ["file-width", `comment on table app_public.leads is '${"é".repeat(90)}';`, 1, /it has 130 columns of 120/],
   ["file-tab", "select\n\t1;", 2, /two spaces/],
-  ["file-trailing-space", "select 1; \n", 1, /space at its end/],
+  ["file-trailing-space", "select 1; \n", 1, /trailing space/],
   [
     "function-volatility",
     "\n\ncreate function app_hidden.f(a int default 1)\nreturns int language sql as $$ select 'stable' $$;",
     3,
     /Write immutable, stable or volatile after the language of app_hidden\.f/,
   ],
-])("%s is found in its line", (rule, text, line, says) => {
+])("%s is reported with its line", (rule, text, line, says) => {
   expect(checkFiles([file(text)])).toEqual([
     { rule, object: `${objects}:${line}`, write: expect.stringMatching(says) },
   ]);
 });
 
-test("an enumeration that no file of objects describes is found", () => {
+test("an enumeration without a description in the files of objects is reported", () => {
   const created = file(
     "\nselect app_private.create_enum('mood', array['GOOD', 'BAD']);",
     "migrations/current.sql",
@@ -64,7 +64,7 @@ test.each([
     "create policy p on app_public.a for select using (false);",
   ],
   ["create view app_public.v as select 1;", "create or replace view app_public.v as select 2;"],
-])("an object that is written twice is found: %s", (first, second) => {
+])("an object that is declared twice is reported: %s", (first, second) => {
   const [finding, ...more] = checkFiles([file(first, "migrations/objects/a.sql"), file(`\n${second}`)]);
   expect(more).toEqual([]);
   expect(finding).toMatchObject({ rule: "object-twice", object: `${objects}:2` });
@@ -83,20 +83,20 @@ test.each([
     "create policy p on b using (true);",
   ],
   [
-    "what a generator makes",
+    "objects of a generator",
     "create trigger t on a;",
     "do $$ begin\n  execute 'create trigger t on a;';\nend $$;",
   ],
   [
-    "what stands in a body",
+    "statements in a body",
     "create table a (id int);",
     "create function g() returns void volatile as $$\n  create table a (id int);\n$$;",
   ],
-])("no such are %s", (_what, first, second) => {
+])("no violations are %s", (_what, first, second) => {
   expect(checkFiles([file(first, "migrations/objects/a.sql"), file(second)])).toEqual([]);
 });
 
-test("a migration replaces a function of a committed one, which stays as it is", () => {
+test("a migration may replace a function of a committed one, which is not changed", () => {
   const committed = file("create function f() returns int stable;", "migrations/committed/000001-f.sql");
   const replaced = "create or replace function f() returns int immutable;";
   expect(checkFiles([committed, file(replaced, "migrations/current.sql")])).toEqual([]);
@@ -105,7 +105,7 @@ test("a migration replaces a function of a committed one, which stays as it is",
   ]);
 });
 
-/** squawk reads files, so these are written. */
+/** Written to files, because squawk reads files. */
 async function chain(texts: Record<string, string>): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), "plat-chain-"));
   try {
@@ -126,7 +126,7 @@ const blocking = "create index leads_name on app_public.leads (name);\n";
 const concurrent = "create index concurrently if not exists leads_name on app_public.leads (name);\n";
 const baseline = "--! Replaces: 000195-x.sql sha1:0\n--! Through: 000002-b.sql\n";
 
-test("what makes others wait is found behind the baseline only", async () => {
+test("blocking statements are only reported after the baseline", async () => {
   expect(
     await chain({
       "migrations/baseline.sql": baseline,
@@ -140,7 +140,7 @@ test("what makes others wait is found behind the baseline only", async () => {
   ]);
 });
 
-test("an index is made concurrently outside of a transaction", async () => {
+test("an index is created concurrently outside of a transaction", async () => {
   expect(
     await chain({
       "migrations/baseline.sql": baseline,
@@ -150,14 +150,14 @@ test("an index is made concurrently outside of a transaction", async () => {
   ).toEqual(["ban-concurrent-index-creation-in-transaction migrations/committed/000003-c.sql:2"]);
 });
 
-test("a migration that knows better says so above the statement", async () => {
+test("a migration can declare an exception above the statement", async () => {
   const reason = "-- The table has ten rows.\n-- squawk-ignore require-concurrent-index-creation\n";
   expect(
     await chain({ "migrations/baseline.sql": baseline, "migrations/current.sql": reason + blocking }),
   ).toEqual([]);
 });
 
-test("other mistakes are found everywhere", async () => {
+test("other violations are reported everywhere", async () => {
   expect(
     await chain({ "migrations/committed/000001-a.sql": "create table leads (name varchar(10));\n" }),
   ).toEqual([

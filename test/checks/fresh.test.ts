@@ -18,13 +18,13 @@ test("the status of the command is the status of the run", () => {
   expect(fresh("exit 7").status).toBe(7);
 });
 
-test("what the command leaves running ends with it, and does not change its status", () => {
-  // It holds the output open: if it lived on, reading would go on until the time is over.
+test("processes that the command leaves running end with it, and do not change its status", () => {
+  // The process holds the output open: if it were not killed, reading would continue until the time limit.
   const { status, stdout } = fresh("sleep 1000 & echo started");
   expect({ status, stdout }).toEqual({ status: 0, stdout: "started\n" });
 });
 
-test("home and temporary folder are empty", () => {
+test("the home and temporary folders are empty", () => {
   const { stdout } = fresh('ls -A "$HOME" "$TMPDIR" | grep -v :; echo end');
   expect(stdout.trim()).toBe("end");
 });

@@ -6,7 +6,7 @@ test("imports go down at most seven layers, and no folders import each other in 
   expect(await checkLayers()).toEqual([]);
 });
 
-/** Texts of sources; the tests' own imports are looked for by their form. */
+/** Source texts, split so that they are not found as imports of this file. */
 const from = (path: string) => `import type { Thing } ${"from"} "${path}";\n`;
 const loaded = (path: string) => `const thing = await ${"import"}("${path}");\n`;
 
@@ -30,7 +30,7 @@ test("reports imports of a higher layer, of an earlier folder, and folders witho
   ]);
 });
 
-test("imports over several lines are seen", () => {
+test("imports over several lines are found", () => {
   expect(importsOf("src/http/app.ts", from("../auth/b.ts").replaceAll(" ", "\n "))).toEqual([
     "src/auth/b.ts",
   ]);

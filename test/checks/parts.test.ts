@@ -12,13 +12,13 @@ async function run(code: string, more: Partial<CheckPart> = {}) {
   return { isGreen, shown: shown.join("") };
 }
 
-test("a part is green by its status alone, and says what it has to say", async () => {
+test("a part succeeds by its exit status alone, and its output is shown", async () => {
   expect(await run("")).toEqual({ isGreen: true, shown: "" });
   expect(await run("console.log('by the way')")).toEqual({ isGreen: true, shown: "by the way\n" });
   expect(await run("console.log('as always')", { chatty: true })).toEqual({ isGreen: true, shown: "" });
 });
 
-test("a part that finds something, dies or cannot be started is red, with all that it said", async () => {
+test("a part that fails, dies or cannot be started is red, with all of its output", async () => {
   expect(
     await run("console.log('a.ts'); console.error('stale'); process.exitCode = 3", { chatty: true }),
   ).toEqual({

@@ -16,7 +16,7 @@ const require = createRequire(import.meta.url);
 const json = (file: string) => JSON.parse(readFileSync(join(repository, file), "utf8"));
 const { dependencies, overrides } = json("package.json");
 
-/** The version that is installed, which package.json names exactly. */
+/** The installed version, which package.json must name exactly. */
 function pinned(name: string): string {
   expect({ ...dependencies, ...overrides }[name]).toMatch(/^\d+\.\d+\.\d+$/);
   const { version } = json(`node_modules/${name}/package.json`);
@@ -24,7 +24,7 @@ function pinned(name: string): string {
   return version;
 }
 
-test("pg 8.23.1: queries of one's own write to its connection, and its stream tells of silence", () => {
+test("pg 8.23.1: custom queries write to the connection, and its stream detects silence", () => {
   expect(pinned("pg")).toBe(DRIVER_VERSION);
   expect(DRIVER_VERSION).toBe("8.23.1");
   requireDriver();
@@ -38,24 +38,24 @@ test("pg 8.23.1: queries of one's own write to its connection, and its stream te
   );
 });
 
-test("graphile-migrate 1.4.1: its pools are closed by a function that it keeps to itself", () => {
+test("graphile-migrate 1.4.1: its pools are closed by an internal function", () => {
   expect(pinned("graphile-migrate")).toBe("1.4.1");
-  // It would end the process when one of them breaks; see src/database/chain.ts.
+  // Otherwise the process would end when one of them breaks; see src/database/chain.ts.
   expect(require("graphile-migrate/dist/pgReal.js")).toHaveProperty("clearAllPools", expect.any(Function));
 });
 
-test("graphile-worker 0.18.0: its statements about jobs bear these names, and it leaves with 57", () => {
+test("graphile-worker 0.18.0: its statements about jobs have these names, and it exits with 57", () => {
   expect(pinned("graphile-worker")).toBe("0.18.0");
   const sql = (name: string) =>
     readFileSync(join(repository, "node_modules/graphile-worker/dist/sql", `${name}.js`), "utf8");
-  // src/jobs/runnerPool.ts knows them by these.
+  // src/jobs/runnerPool.ts identifies them by these names.
   expect(sql("getJobs")).toMatch(/`get_job/);
   expect(sql("completeJobs")).toMatch(/`complete_jobs?(_q)?\//);
   expect(sql("failJobs")).toMatch(/`fail_jobs?(_q)?\//);
   expect(sql("returnJobs")).toMatch(/`return_jobs?\//);
 });
 
-test("pdfkit 0.20.2: the font that is open tells its widths, and forgets what it laid out", () => {
+test("pdfkit 0.20.2: the open font has widths, and its layout cache can be cleared", () => {
   expect(pinned("pdfkit")).toBe("0.20.2");
   const { document } = new PdfLayout({ title: "A page", layout: "portrait" });
   const { _font: open } = document as unknown as { _font: { font: object; layoutCache: object } };
@@ -65,7 +65,7 @@ test("pdfkit 0.20.2: the font that is open tells its widths, and forgets what it
   });
 });
 
-test("graphile-build 5.1.1: the engine of behaviors has the methods that are remembered, and the state that they read", async () => {
+test("graphile-build 5.1.1: the behavior engine has the memoized methods and the state that they read", async () => {
   expect(pinned("graphile-build")).toBe("5.1.1");
   expect(pinned("postgraphile")).toBe("5.1.5");
   let engine: object | undefined;

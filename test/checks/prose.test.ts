@@ -9,7 +9,7 @@ import {
   sourceProse,
 } from "../../src/checks/prose.ts";
 
-test("the glossary says what is not used; what depends on the meaning is left to readers", async () => {
+test("forbidden words are read from the glossary, except for those that depend on the meaning", async () => {
   const terms = glossaryTerms(await readFile("CONTRIBUTING.md", "utf8"));
   expect(terms).toContainEqual(["chapter", "migration"]);
   expect(terms.some(([wrong]) => wrong.includes("("))).toBe(false);
@@ -41,7 +41,7 @@ test("finds forbidden words in comments and messages, and not in code", () => {
   ]);
 });
 
-test("every kind of description is looked at", () => {
+test("every kind of description is checked", () => {
   const sdl = `"A" type Query { "B" field("C" argument: Input): Kind } "D" input Input { "E" member: Int } "F" enum Kind { "G" ONE }`;
   expect(
     descriptions(sdl)
@@ -58,7 +58,7 @@ test("every kind of description is looked at", () => {
   ]);
 });
 
-test("a description says more than the name, its type and what it belongs to", () => {
+test("a description must add to the name, the type and the parent", () => {
   const sdl = `"All there is to read." type Query {
     "The status of the query." status: Kind
     "Its kinds." all("In cents." amount: Int): [Kind!]
@@ -74,7 +74,7 @@ test("a description says more than the name, its type and what it belongs to", (
   ]);
 });
 
-test("a paragraph that a merge left twice is found, in whatever words", () => {
+test("a paragraph that a merge duplicated is found, also with changed words", () => {
   const now =
     "Plans are made once per statement and connection, for any values, since planning a list takes several times as long as running it.";
   const before =
@@ -83,6 +83,6 @@ test("a paragraph that a merge left twice is found, in whatever words", () => {
     "A single record beside those of a list, such as the reservation of a unit, is joined in the statement of that list.";
   expect(repeatedParagraphs({ name: "docs/a.md", text: `${now}\n\n${other}\n` })).toEqual([]);
   expect(repeatedParagraphs({ name: "docs/a.md", text: `${now}\n\n${other}\n\n${before}\n` })).toEqual([
-    `docs/a.md: “${before}” says again what “${now}” says.`,
+    `docs/a.md: Remove or rewrite “${before}”: it repeats “${now}”.`,
   ]);
 });

@@ -38,8 +38,8 @@ const clientOf = (options: Partial<ClientOptions> = {}) =>
 const lead = (name: string = randomUUID()) => ({ input: { projectId: world.project.id, name } });
 const leadsNamed = async (name: string) =>
   (await world.owner.query("select id from app_public.leads where name = $1", [name])).rows.length;
-/** A fetch that first does what the script says, then what the real one does. */
-function played(...script: ((...asked: Parameters<typeof fetch>) => Promise<Response>)[]) {
+/** A fetch that first follows the script, then calls the real one. */
+function played(...script: ((...request: Parameters<typeof fetch>) => Promise<Response>)[]) {
   const keys: (string | null)[] = [];
   const play: typeof fetch = (to, init) => {
     keys.push(new Headers(init?.headers).get("idempotency-key"));
@@ -52,7 +52,7 @@ const refusal =
   () =>
     Promise.resolve(new Response(body, { status, headers }));
 
-test("an operation gives its data, by text, by parsed document, and with its whole answer", async () => {
+test("an operation returns its data, by text, by parsed document, and with its whole response", async () => {
   const plat = clientOf();
   const viewer = document("query Viewer { viewer { id } }");
   expect(await plat.request(viewer)).toEqual({ viewer: { id: world.owen.id } });
@@ -68,12 +68,12 @@ test("an operation gives its data, by text, by parsed document, and with its who
   expect(answer.position).toBe(answer.extensions["position"]);
   expect((await plat.execute(viewer, {}, { notBefore: answer.position! })).errors).toEqual([]);
   await expect(plat.execute(viewer, {}, { notBefore: "nowhere" })).resolves.toMatchObject({ status: 400 });
-  // The runtime decompresses what comes compressed.
+  // The runtime decompresses compressed responses.
   const { __schema: schema } = await plat.request(document(getIntrospectionQuery()));
   expect(schema.types.length).toBeGreaterThan(500);
 });
 
-test("a mutation whose answer is lost is carried out once", async () => {
+test("a mutation whose response is lost is executed once", async () => {
   const name = randomUUID();
   const { fetch: losing, keys } = played(async (to, init) => {
     await (await fetch(to, init)).text();
@@ -84,7 +84,7 @@ test("a mutation whose answer is lost is carried out once", async () => {
   expect([answer.replayed, await leadsNamed(name)]).toEqual([true, 1]);
   expect(keys).toEqual([keys[0], keys[0]]);
   expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
-  // Two calls are two leads, unless the caller says that they are one.
+  // Two calls create two leads, unless the caller gives the same key.
   const plat = clientOf();
   await plat.request(create, lead(name));
   expect(await leadsNamed(name)).toBe(2);
@@ -103,20 +103,20 @@ test("retries transient errors, and reports others and timeouts immediately", as
   expect(await clientOf({ fetch: passing.fetch }).request(viewer)).toEqual({ viewer: { id: world.owen.id } });
   expect(passing.keys).toEqual([null, null, null, null]);
 
-  const asked = async (options: Partial<ClientOptions>, ...script: Parameters<typeof played>) => {
+  const outcomeOf = async (options: Partial<ClientOptions>, ...script: Parameters<typeof played>) => {
     const { fetch: playing, keys } = played(...script);
     const error = await clientOf({ ...options, fetch: playing })
       .request(viewer)
       .catch((thrown: unknown) => thrown);
     return isPlatError(error) && [error.code, error.status, keys.length];
   };
-  expect(await asked({}, proxy, proxy, proxy, proxy)).toEqual(["UNEXPECTED_ANSWER", 502, 4]);
-  expect(await asked({ retries: false }, proxy)).toEqual(["UNEXPECTED_ANSWER", 502, 1]);
-  expect(await asked({}, refusal(429, busy, { "retry-after": "900" }))).toEqual(["RATE_LIMITED", 429, 1]);
-  expect(await asked({}, refusal(404, "Nothing here"))).toEqual(["UNEXPECTED_ANSWER", 404, 1]);
+  expect(await outcomeOf({}, proxy, proxy, proxy, proxy)).toEqual(["UNEXPECTED_ANSWER", 502, 4]);
+  expect(await outcomeOf({ retries: false }, proxy)).toEqual(["UNEXPECTED_ANSWER", 502, 1]);
+  expect(await outcomeOf({}, refusal(429, busy, { "retry-after": "900" }))).toEqual(["RATE_LIMITED", 429, 1]);
+  expect(await outcomeOf({}, refusal(404, "Nothing here"))).toEqual(["UNEXPECTED_ANSWER", 404, 1]);
   const silent = () =>
     new Promise<Response>((_, fail) => AbortSignal.timeout(5).addEventListener("abort", fail));
-  expect(await asked({ retries: { attempts: 2, baseMs: 1 } }, silent, silent)).toEqual([
+  expect(await outcomeOf({ retries: { attempts: 2, baseMs: 1 } }, silent, silent)).toEqual([
     "NETWORK_ERROR",
     0,
     2,
@@ -130,7 +130,7 @@ test("retries transient errors, and reports others and timeouts immediately", as
   await expect(clientOf().request(viewer, {}, { signal })).rejects.toThrow("The screen was left.");
 });
 
-test("errors are known by their code, and carry what it has", async () => {
+test("errors are identified by their code, and have its properties", async () => {
   const plat = clientOf();
   const { createLead } = await plat.request(create, lead());
   const update = document("mutation ($input: UpdateLeadInput!) { viewer: updateLead(input: $input) { id } }");
@@ -161,15 +161,15 @@ test("errors are known by their code, and carry what it has", async () => {
   ]);
 });
 
-test("a token that is refused is asked for once more", async () => {
+test("a new token is requested once after a refusal", async () => {
   const viewer = document("{ viewer { id } }");
-  const asked: boolean[] = [];
+  const requests: boolean[] = [];
   const token = ({ refused }: { refused: boolean }) => {
-    asked.push(refused);
+    requests.push(refused);
     return refused ? world.owen.token : "one.that.expired";
   };
   expect(await clientOf({ token }).request(viewer)).toEqual({ viewer: { id: world.owen.id } });
-  expect(asked).toEqual([false, true]);
+  expect(requests).toEqual([false, true]);
   await expect(clientOf({ token: () => "never.any.good" }).request(viewer)).rejects.toMatchObject({
     code: "UNAUTHENTICATED",
     status: 401,
@@ -204,7 +204,7 @@ test("lists are read to their end, by cursor and by offset", async () => {
     for await (const { name } of plat.items(each, { filter, first: 3 }) as AsyncIterable<{ name: string }>)
       found.push(name);
     expect(found).toEqual(names);
-    // Who stops reads no further.
+    // Leaving the loop stops reading.
     for await (const _ of plat.items(each, { filter, first: 3 })) break;
     expect(keys.length).toBe(3 + 3 + 1);
   }
@@ -215,21 +215,21 @@ test("lists are read to their end, by cursor and by offset", async () => {
   await expect(pages.next()).rejects.toThrow("Select pageInfo");
 });
 
-test("files go along, tell their progress, and are stored once where the answer is lost", async () => {
+test("files are uploaded with progress, and stored once if the response is lost", async () => {
   const file = new File([new Uint8Array(await picture("png", 1_200, 900))], "lobby.png");
   const upload = document(
     "mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { id filename checksum } }",
   );
   const input = { projectId: world.project.id, alt: "The lobby", file };
-  const told: number[] = [];
+  const reported: number[] = [];
   const { uploadProjectImage: image } = await clientOf().request(
     upload,
     { input },
-    { onProgress: ({ sent, total }) => told.push(sent / total) },
+    { onProgress: ({ sent, total }) => reported.push(sent / total) },
   );
   expect(image.filename).toBe("lobby.png");
-  expect(told.at(-1)).toBe(1);
-  expect(told).toEqual(told.toSorted((a, b) => a - b));
+  expect(reported.at(-1)).toBe(1);
+  expect(reported).toEqual(reported.toSorted((a, b) => a - b));
   const { fetch: losing } = played(async (to, init) => {
     await (await fetch(to, init)).text();
     throw new TypeError("fetch failed");
@@ -240,7 +240,7 @@ test("files go along, tell their progress, and are stored once where the answer 
   expect((await world.owner.query("select id from app_public.project_images")).rows.length).toBe(before + 1);
 });
 
-test("registered documents are asked for by their ids", async () => {
+test("registered documents are requested by their ids", async () => {
   const text = "query Registered { viewer { id firstName } }";
   const plat = clientOf({ registered: true });
   await expect(plat.request(document(text))).rejects.toMatchObject({ code: "NOT_FOUND" });
@@ -249,7 +249,7 @@ test("registered documents are asked for by their ids", async () => {
   expect(await plat.request(document(text))).toEqual({ viewer: { id: world.owen.id, firstName: "Owen" } });
 });
 
-/** A stream whose connection is lost after so many messages. */
+/** A stream whose connection is lost after this number of messages. */
 const cut =
   (messages: number): typeof fetch =>
   async (to, init) => {
@@ -264,7 +264,7 @@ const cut =
     return new Response(response.body!.pipeThrough(cutting), response);
   };
 
-test("events come once and in their order, through lost connections", async () => {
+test("events arrive once and in order, despite lost connections", async () => {
   const before = await world.owner.query(
     "select last_sequence from app_private.event_counters where stream_id = $1",
     [world.harbour.id],
@@ -277,11 +277,11 @@ test("events come once and in their order, through lost connections", async () =
   };
   for (let n = 0; n < 3; n++) await enter();
   const completed: string[] = [];
-  // The address says where to go on.
-  const asked: (string | null)[] = [];
+  // The URL contains the position to resume from.
+  const requests: (string | null)[] = [];
   const script = [cut(2), refusal(503, "", { "retry-after": "0" }), cut(3)];
   const losing: typeof fetch = (to, init) => {
-    asked.push(new URL(String(to)).searchParams.get("after"));
+    requests.push(new URL(String(to)).searchParams.get("after"));
     return (script.shift() ?? fetch)(to, init);
   };
   const leaving = new AbortController();
@@ -301,8 +301,8 @@ test("events come once and in their order, through lost connections", async () =
   }
   expect(found).toEqual(wanted);
   expect(sequences).toEqual([...new Set(sequences)].toSorted((a, b) => (a < b ? -1 : 1)));
-  expect(asked.length).toBeGreaterThanOrEqual(3);
-  expect(asked[0]).toBe(before.rows[0].last_sequence);
+  expect(requests.length).toBeGreaterThanOrEqual(3);
+  expect(requests[0]).toBe(before.rows[0].last_sequence);
   expect(completed.length).toBeGreaterThan(0);
 });
 
@@ -311,19 +311,19 @@ test("reports a refused organization, and requests a new token once after expiry
     clientOf(options).events({ organizationId: world.harbour.id }).next();
   await expect(follow({ token: world.olga.token })).rejects.toMatchObject({ code: "NOT_FOUND", status: 404 });
   await expect(follow({ token: "bad.and.fixed" })).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
-  const asked: boolean[] = [];
+  const requests: boolean[] = [];
   const leaving = new AbortController();
   const events = clientOf({
     token: ({ refused }) => {
-      asked.push(refused);
+      requests.push(refused);
       return refused ? world.owen.token : "bad.at.first";
     },
   }).events({ organizationId: world.harbour.id, signal: leaving.signal, onComplete: () => leaving.abort() });
   expect(await events.next()).toEqual({ done: true, value: undefined });
-  expect(asked).toEqual([false, true]);
+  expect(requests).toEqual([false, true]);
 });
 
-test("a connection on which nothing comes any more is given up, and opened again", async () => {
+test("a silent connection is closed, and opened again", async () => {
   let connections = 0;
   const silentFirst: typeof fetch = (to, init) => {
     connections += 1;

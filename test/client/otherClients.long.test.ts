@@ -65,11 +65,11 @@ test("each of them works", async () => {
       maxBuffer: 10_000_000,
     },
   );
-  const told = JSON.parse(stdout.trim().split("\n").at(-1)!) as Record<
+  const results = JSON.parse(stdout.trim().split("\n").at(-1)!) as Record<
     string,
     { works: boolean; how: string }
   >;
-  const failed = Object.entries(told).filter(([, { works }]) => !works);
+  const failed = Object.entries(results).filter(([, { works }]) => !works);
   expect([failed, stderr]).toEqual([[], expect.anything()]);
-  expect(Object.keys(told)).toHaveLength(7);
+  expect(Object.keys(results)).toHaveLength(7);
 }, 300_000);

@@ -36,7 +36,7 @@ const isOperation = ([name]: [string, unknown]) => /(Query|Mutation)$/.test(name
 const documents = async () =>
   Object.entries((await import(join(dist, "documents.js"))) as Record<string, string>).filter(isOperation);
 
-test("the client has less than 8 kB compressed, before a bundler makes it smaller", async () => {
+test("the client has less than 8 kB compressed, without a bundler", async () => {
   const names = (await readdir(dist)).filter((name) => name.endsWith(".js"));
   const core = names.filter((name) => name !== "documents.js" && name !== "schema.js").toSorted();
   expect(core).toEqual(
@@ -47,11 +47,11 @@ test("the client has less than 8 kB compressed, before a bundler makes it smalle
   const whole = (await Promise.all(core.map(text))).join("");
   expect(whole.length).toBeLessThan(28_000);
   expect(gzipSync(whole).length).toBeLessThan(8_000);
-  // Nothing is imported but what stands beside it.
+  // It only imports files of the package.
   for (const [, from] of whole.matchAll(/from "([^"]+)"/g)) expect(from).toMatch(/^\.\/\w+\.js$/);
 });
 
-test("there is a document for each operation, valid and within the limits, that takes every argument", async () => {
+test("there is a document for each operation, valid, within the limits, and with every argument", async () => {
   const made = await documents();
   const fields = [schema.getQueryType()!, schema.getMutationType()!].flatMap((type) =>
     Object.values(type.getFields()).filter(({ deprecationReason }) => !deprecationReason),
@@ -69,7 +69,7 @@ test("there is a document for each operation, valid and within the limits, that 
       name,
       field.args.filter(({ deprecationReason }) => !deprecationReason).map((argument) => argument.name),
     ]);
-    // What leads to a record of any type takes the most.
+    // Queries of records of any type take the most steps.
     const allowed = queryLimits.planning * (/^nodes?Query$/.test(name) ? 0.9 : 0.5);
     expect(planningSteps(schema, document, operation).steps.total).toBeLessThan(allowed);
     expect(operationCost(schema, document, null, {}).total).toBeLessThan(queryLimits.cost / 10);
@@ -87,9 +87,9 @@ test("every scalar has a type", () => {
   );
 });
 
-test("the codes are those of the service, and two of the client's own", async () => {
+test("the error codes are those of the service, and two of the client", async () => {
   const own = { NETWORK_ERROR: true, UNEXPECTED_ANSWER: true };
-  // A code that the service has and the client lacks, or the other way round, fails to compile.
+  // A code that only the service or only the client has fails to compile.
   const known: Record<keyof ErrorDetails, unknown> = { ...errorCodes, ...own };
   const both: Record<Exclude<keyof ErrorDetails, keyof typeof own>, unknown> & typeof errorCodes = errorCodes;
   const declared = [...(await text("errors.d.ts")).matchAll(/^ {4}([A-Z_]+): /gm)].map(([, code]) => code);

@@ -26,7 +26,7 @@ afterAll(async () => {
   await world.stop();
 });
 
-test("the examples compile, and do what they say", async () => {
+test("the examples compile and run as described", async () => {
   const blocks = (await guideBlocks("packages/client/README.md")).filter(({ language }) => language === "ts");
   expect(blocks.length).toBeGreaterThan(7);
   const { cert, key } = await testCertificate();

@@ -29,13 +29,13 @@ const broken = (coordinates: string[]) => {
     .map(({ description }) => description.split(" was ")[0]);
 };
 
-test("a change breaks what is used, also what documents do not name", () => {
+test("breaking changes of used parts are found, also of parts that documents do not name", () => {
   expect(broken(["Query.leads", "Lead.id"])).toEqual([]);
   expect(broken(["Lead.source"])).toEqual(["Lead.source"]);
   // Values of a field that is read.
   expect(broken(["Lead.status"])).toEqual(["COLD"]);
   expect(broken(["Status.NEW"])).toEqual([]);
-  // Whatever fits into a variable.
+  // All fields of a variable's type.
   expect(broken(["LeadsFilter"]).toSorted()).toEqual([
     "A required field year on input type LeadsFilter",
     "COLD",
@@ -46,13 +46,13 @@ test("a change breaks what is used, also what documents do not name", () => {
   expect(broken(["Query.lead(deep:)"])).toEqual(["Query.lead arg deep"]);
 });
 
-test("what is deprecated says so", () => {
+test("deprecated parts have their reason", () => {
   expect(deprecationOf(graphql, served, "Lead.rank")).toBe("Use score.");
   for (const other of ["Lead.status", "Lead.gone", "Query.lead(id:)", "Status.NEW", "NameFilter.is", "Lead"])
     expect(deprecationOf(graphql, served, other)).toBeUndefined();
 });
 
-test("a program is told apart that names what is deprecated from one that could only have it in a variable", () => {
+test("programs that name a deprecated part are distinguished from those that could only use it in a variable", () => {
   const uses = (...coordinates: string[]) => {
     const recorded = new Map(coordinates.map((one) => [one, "2026-01-02"]));
     return deprecatedUses(graphql, served, recorded, withImplied(graphql, served, recorded)).map(

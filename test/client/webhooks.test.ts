@@ -9,19 +9,19 @@ const sign = (by: readonly string[] = [secret], now?: Date) => signedHeaders(ran
 const refused = (...given: Parameters<typeof verifyWebhook>) =>
   expect(verifyWebhook(...given)).rejects.toThrow(WebhookSignatureError);
 
-test("what the service has signed is verified, whatever form headers and body have", async () => {
+test("webhooks signed by the service are verified, for all types of headers and body", async () => {
   const event = JSON.parse(body);
   expect(await verifyWebhook(body, sign(), secret)).toEqual(event);
   expect(await verifyWebhook(new TextEncoder().encode(body), new Headers(sign()), secret)).toEqual(event);
 });
 
-test("while a secret is replaced, either one verifies", async () => {
+test("while a secret is rotated, both are accepted", async () => {
   const former = freshSecret();
   for (const known of [secret, former, [former, secret], [freshSecret(), former]])
     expect(await verifyWebhook(body, sign([secret, former]), known)).toMatchObject({ type: "lead.created" });
 });
 
-test("anything else is refused", async () => {
+test("all others are refused", async () => {
   await refused(body, sign(), freshSecret());
   await refused(`${body} `, sign(), secret);
   const headers = sign();

@@ -1,4 +1,7 @@
-/** Computations of organizations: within limits, beside the event loop, and in a queue for each organization. */
+/**
+ * Computations of organizations: within limits, outside of the event loop, and in a queue for each
+ * organization.
+ */
 import { describe, expect, test } from "@jest/globals";
 import { budgets } from "../../src/compute/budget.ts";
 import { ComputeStopped, createCompute, type Compute } from "../../src/compute/computePool.ts";
@@ -17,14 +20,14 @@ const write = (texts: Record<string, unknown>, { by = "tenant", on = compute, da
   on.run(by, "step", step(texts), runs(1, data)).then(([result]) => result!);
 const refused = { error: expect.stringMatching(/take more computing/), code: "LIMIT_EXCEEDED" };
 
-describe("conditions are counted", () => {
+describe("budgets of conditions", () => {
   test.each([4, 6, 18])("100 to the power of %i elements", async (levels) => {
     expect(
       await compute.run("tenant", "condition", null, [{ condition: nestedAll(levels), data: {} }]),
     ).toEqual([over]);
   });
 
-  test("what an honest condition goes through is within it", async () => {
+  test("a realistic condition is within the budget", async () => {
     const data = {
       lead: { tags: Array.from({ length: 200 }, (_, n) => `tag ${n}`), note: "x".repeat(20_000) },
     };
@@ -50,12 +53,12 @@ describe("conditions are counted", () => {
 });
 
 describe("texts of a step share one budget", () => {
-  test("150 of them, each of which is within it for a while", async () => {
+  test("150 texts, each of which is within the budget at first", async () => {
     const metadata = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`k${n}`, slowLoop]));
     expect(await write({ metadata })).toMatchObject(refused);
   });
 
-  test("what one text has used up, the next one has not", async () => {
+  test("the budget used by one text is not available to the next one", async () => {
     const half = `{% for i in (1..${budgets.memory / 4}) %}{% break %}{% endfor %}`;
     expect(await write({ a: half })).toMatchObject({ input: { a: "" } });
     expect(await write({ a: half, b: half, c: half, d: half, e: half })).toMatchObject(refused);
@@ -85,7 +88,7 @@ describe("texts of a step share one budget", () => {
     expect(await write({ text }, { data: { note: "x".repeat(20_000) } })).toMatchObject(refused);
   });
 
-  test("an honest letter of a hundred texts is within it", async () => {
+  test("a realistic letter with a hundred texts is within the budget", async () => {
     const data = { lead: { name: "Ada", tags: ["a", "b"] }, price: 425_000 };
     const text = `Hello {{ lead.name | upcase }}{% for tag in lead.tags %}, {{ tag }}{% endfor %}: {{ price | money }} ${"x".repeat(500)}`;
     const texts = Object.fromEntries(Array.from({ length: 100 }, (_n, n) => [`t${n}`, text]));
@@ -106,7 +109,7 @@ test("the templates of a mapping share a budget as well", async () => {
   ).toEqual([{ value: { at: "config.mapping.who", message: expect.any(String) } }, { value: null }]);
 });
 
-test("a thread that does not come back is ended; the item it was at fails, all others are computed", async () => {
+test("a blocked thread is ended; its item fails, and all others are computed", async () => {
   const texts = ["{{ lead.name }}", slowFilter, "{{ lead.name | upcase }}", slowFilter, "last"];
   const results = await compute.run(
     "tenant",
@@ -114,7 +117,7 @@ test("a thread that does not come back is ended; the item it was at fails, all o
     { text: "{{ text }}" },
     texts.map((text) => ({ text })),
   );
-  // Values are no templates.
+  // Values are not evaluated as templates.
   expect(results).toEqual(texts.map((text) => ({ value: { text } })));
   const written = await Promise.all(
     texts.map((text) => write({ text }, { data: { lead: { name: "Ada" } } })),
@@ -128,7 +131,7 @@ test("a thread that does not come back is ended; the item it was at fails, all o
   ]);
 });
 
-test("within one piece of work as well, in its order", async () => {
+test("the same within one task, in its order", async () => {
   const slow = "{% if slow %}" + slowFilter + "{% endif %}{{ n }}";
   const items = Array.from({ length: 9 }, (_, n) => ({
     executionId: `e${n}`,
@@ -144,7 +147,7 @@ test("within one piece of work as well, in its order", async () => {
   );
 });
 
-/** Begins work and tells whether it is done. */
+/** Starts work and records whether it is done. */
 function watched(work: Promise<unknown>) {
   const state = { isDone: false };
   const end = () => (state.isDone = true);
@@ -153,7 +156,7 @@ function watched(work: Promise<unknown>) {
 }
 
 describe("a tenant does not block others", () => {
-  test("while threads are stuck with it", async () => {
+  test("while its threads are blocked", async () => {
     const many = watched(compute.run("greedy", "step", step({ text: slowFilter }), runs(20)));
     expect(await write({ text: "{{ 1 | plus: 1 }}" }, { by: "other" })).toMatchObject({
       input: { text: "2" },
@@ -161,7 +164,7 @@ describe("a tenant does not block others", () => {
     expect(many.isDone).toBe(false);
   });
 
-  test("with a single thread, in slices of time", async () => {
+  test("with a single thread, by time slices", async () => {
     const single = createCompute({ log: silent, threads: 1 });
     try {
       const loop = "{% for i in (1..20000) %}{{ i }}{% endfor %}";
@@ -174,13 +177,13 @@ describe("a tenant does not block others", () => {
     }
   });
 
-  test("distinguishes tenants that have used up their share", async () => {
+  test("identifies tenants that have used up their share", async () => {
     const single = createCompute({ log: silent, threads: 1, shareMs: 1 });
     try {
       const loop = "{% for i in (1..2000) %}{{ i }}{% endfor %}";
       await single.run("greedy", "step", step({ text: loop }), runs(10));
       expect([single.isSpent("greedy"), single.isSpent("other")]).toEqual([true, false]);
-      // It comes back as time passes.
+      // The share is restored as time passes.
       await until(() => !single.isSpent("greedy"));
     } finally {
       await single.stop();
@@ -188,7 +191,7 @@ describe("a tenant does not block others", () => {
   });
 });
 
-test("what is under way when the service stops is rejected, and so is what comes later", async () => {
+test("work in progress is rejected when the service stops, and so is later work", async () => {
   const ending: Compute = createCompute({ log: silent });
   const work = ending.run("tenant", "step", step({ text: slowFilter }), runs(1));
   const [outcome] = await Promise.all([work.catch((error: unknown) => error), ending.stop()]);

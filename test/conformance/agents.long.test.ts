@@ -16,11 +16,12 @@ import { mutationOf } from "../harness/records.ts";
 
 const suite = join(import.meta.dirname, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
 
-/** Scenarios of every server, with the checks of them that need what a server with tools alone does not have. */
+/** Scenarios for every server, each with the checks that require more than a server with tools only has. */
 const applicable: Record<string, readonly string[]> = {
   "server-initialize": [],
   "server-session-lifecycle": [],
-  // Diagnostic tools of the example server, and streams of notifications: a list of tools that never changes has none to send.
+  // Diagnostic tools of the example server, and notifications, which a server with a constant list of tools
+  // does not send.
   "server-stateless": [
     "sep-2575-server-rejects-undeclared-capability",
     "sep-2575-missing-capability-http-400",
@@ -44,7 +45,10 @@ const applicable: Record<string, readonly string[]> = {
   "input-required-result-validate-input": [],
 };
 
-/** What the others want: tools, prompts and resources by name, logging, completion, headers for arguments, questions to the client, or an extension. */
+/**
+ * Requirements of the other scenarios: certain tools, prompts and resources, logging, completion, headers for
+ * arguments, elicitation, or an extension.
+ */
 const ofExampleServer =
   /^(tools-call-|resources-|prompts-|logging-|completion-|elicitation-|input-required-|json-schema-2020-12$|http-custom-header-|server-sse-polling$|sep-2164-|sep-2640-|tasks-)/;
 
@@ -68,11 +72,11 @@ afterAll(async () => {
 });
 
 const run = async (...args: string[]): Promise<string> =>
-  // It fails where a check does.
+  // The command fails if a check fails.
   (await promisify(execFile)(process.execPath, [suite, ...args]).catch((error: { stdout: string }) => error))
     .stdout;
 
-/** The scenarios of the suite, with the newest revision of the protocol that each is of. */
+/** The scenarios of the suite, with the latest revision of the protocol that each supports. */
 async function scenarios(): Promise<Map<string, string>> {
   const listed = (await run("list", "--server")).matchAll(/- (\S+) \[(?:.*,)?(\S+)\]/g);
   return new Map([...listed].map(([, name, revision]) => [name!, revision!]));
@@ -103,13 +107,13 @@ async function checksOf(scenario: string, revision: string): Promise<Check[]> {
   return found.flat() as Check[];
 }
 
-test("each scenario of the suite is of every server, or of its example server", async () => {
+test("each scenario of the suite is for every server, or for its example server", async () => {
   const names = [...(await scenarios()).keys()];
   expect(names.filter((name) => !(name in applicable) && !ofExampleServer.test(name))).toEqual([]);
   expect(names).toEqual(expect.arrayContaining(Object.keys(applicable)));
 });
 
-test("the scenarios of every server pass", async () => {
+test("the scenarios for every server pass", async () => {
   const revisions = await scenarios();
   const failed: Record<string, string[]> = {};
   let passed = 0;

@@ -22,7 +22,7 @@ const read = (sentAt: number, answeredAt: number, lists: Record<string, string[]
   read: new Map(Object.entries(lists)),
 });
 
-test("the checker finds the anomalies that it is for, and no others", () => {
+test("the checker finds its anomalies, and no others", () => {
   const one = append(0, 10, { a: "a1" });
   const two = append(0, 10, { a: "a2", b: "b2" });
   const end = read(90, 99, { a: ["a1", "a2"], b: ["b2"] });
@@ -34,14 +34,14 @@ test("the checker finds the anomalies that it is for, and no others", () => {
     "a has a9, which nobody was told to have appended.",
   ]);
   expect(anomalies([one, read(90, 99, { a: ["a1", "a1"] })])).toEqual(["a has a value twice: a1 a1."]);
-  // Half of an append.
+  // A partial append.
   const torn = read(5, 8, { a: ["a1"], b: ["b2"] });
   expect(anomalies([one, two, torn, end])).toEqual([expect.stringMatching(/^A cycle: /)]);
-  // Not what was acknowledged before.
+  // A stale read: without an acknowledged append.
   const stale = read(20, 30, { a: ["a1"], b: [] });
   expect(anomalies([one, two, stale, end])).toEqual([expect.stringMatching(/^A cycle: /)]);
   expect(anomalies([one, two, stale, end], { realTime: false })).toEqual([]);
-  // Two readers who saw two appends in different orders.
+  // Two reads that saw two appends in different orders.
   const three = append(0, 10, { c: "c3" });
   const last = read(90, 99, { b: ["b2"], a: ["a2"], c: ["c3"] });
   const left = read(0, 10, { a: ["a2"], c: [] });
@@ -55,7 +55,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Numbers from 0 to 1, equal for equal seeds. */
 function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -65,7 +65,7 @@ function randomOf(seed: number): () => number {
 }
 
 const APPEND = `mutation ($ids: [ID!]!, $tag: String!) { updateLeads(input: { ids: $ids, addTags: [$tag] }) { updatedCount refusedCount } }`;
-/** A tag can be on a lead 50 times at most. */
+/** A lead has at most 50 tags. */
 const MOST_VALUES = 40;
 
 testWithSeeds(

@@ -5,18 +5,18 @@
  * is an anomaly.
  */
 
-/** A request that appended to lists or read some, all at one moment if the service is right. */
+/** A request that appended to or read lists, atomically if the service is correct. */
 export interface Transaction {
   /** When it was sent and answered, in any unit that all transactions share. */
   readonly sentAt: number;
   readonly answeredAt: number;
-  /** By list, the value that it appended. */
+  /** The appended values, by list. */
   readonly appended: ReadonlyMap<string, string>;
-  /** By list, what it read. */
+  /** The read values, by list. */
   readonly read: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Why one transaction comes before another one. */
+/** Why a transaction precedes another one. */
 type Why =
   | "wrote what the other one read"
   | "wrote before"
@@ -33,7 +33,7 @@ class Graph {
     if (!targets.has(to)) targets.set(to, why);
   }
 
-  /** A cycle through a transaction, the shortest; undefined where there is none. */
+  /** The shortest cycle through a transaction; undefined if there is none. */
   cycleOf(start: number): { from: number; why: Why }[] | undefined {
     const cameFrom = new Map<number, number>();
     const queue = [start];
@@ -54,7 +54,10 @@ class Graph {
     return undefined;
   }
 
-  /** Transactions that are in a cycle, by Kahn's order: those that are left when whatever has nothing before it is taken away. */
+  /**
+   * Transactions in cycles, by Kahn's algorithm: those that remain when transactions without a predecessor
+   * are removed repeatedly.
+   */
   inCycles(count: number): number[] {
     const before = Array.from({ length: count }, () => 0);
     for (const targets of this.#next.values()) for (const to of targets.keys()) before[to]! += 1;
@@ -70,8 +73,9 @@ class Graph {
 
 /**
  * The anomalies of a history.
- * @param history transactions that were answered without errors, among them a last read of all lists.
- * @param realTime whether a transaction that was sent after another one's answer has to come after it, for all clients; so it is on one server.
+ * @param history transactions that were answered without errors, including a final read of all lists.
+ * @param realTime whether a transaction that was sent after the response to another one must follow it, for
+ * all clients, as with a single server.
  * @returns a sentence for each anomaly.
  */
 export function anomalies(history: readonly Transaction[], { realTime = true } = {}): string[] {
@@ -97,17 +101,20 @@ export function anomalies(history: readonly Transaction[], { realTime = true } =
   const [first] = graph.inCycles(history.length).flatMap((index) => graph.cycleOf(index) ?? []);
   const cycle = first && graph.cycleOf(first.from);
   if (cycle)
-    faults.push(`A cycle: ${cycle.map(({ from, why }) => `${told(history[from]!)} ${why}`).join(", ")}.`);
+    faults.push(`A cycle: ${cycle.map(({ from, why }) => `${textOf(history[from]!)} ${why}`).join(", ")}.`);
   return faults;
 }
 
-/** By list, the longest that was read, which all other reads have to be a beginning of; by value, who appended it. */
+/**
+ * The longest read of each list, of which all other reads must be a prefix; and the transaction that appended
+ * each value.
+ */
 function readOrders(history: readonly Transaction[], faults: string[]) {
   const orders = new Map<string, readonly string[]>();
   const writers = new Map<string, number>();
   for (const [index, { appended, read }] of history.entries()) {
     for (const [list, value] of appended) {
-      // Distinct over all lists of a transaction and over all transactions.
+      // Values are distinct over all lists and transactions.
       writers.set(value, index);
       if (!orders.has(list)) orders.set(list, []);
     }
@@ -128,7 +135,10 @@ function readOrders(history: readonly Transaction[], faults: string[]) {
   return { orders, writers };
 }
 
-/** Of those that were answered before a transaction was sent, the ones that no other one of them came after. */
+/**
+ * Adds the order in real time: edges from the transactions that were answered before a transaction was sent,
+ * except for those that another one of these follows.
+ */
 function addRealTime(history: readonly Transaction[], graph: Graph): void {
   const answered = [...history.entries()].toSorted(([, a], [, b]) => a.answeredAt - b.answeredAt);
   for (const [index, { sentAt }] of history.entries()) {
@@ -143,7 +153,7 @@ function addRealTime(history: readonly Transaction[], graph: Graph): void {
   }
 }
 
-const told = ({ appended, read }: Transaction): string =>
+const textOf = ({ appended, read }: Transaction): string =>
   appended.size > 0
     ? `what appended ${[...appended].map(([list, value]) => `${value} to ${list}`).join(", ")}`
     : `what read ${[...read].map(([list, values]) => `${values.at(-1) ?? "nothing"} in ${list}`).join(", ")}`;

@@ -32,8 +32,8 @@ afterAll(async () => {
 });
 
 /**
- * Runs statements together, and where that fails in halves. Returns what failed: statements by themselves, but rows of a
- * table together, which wait for those that they refer to.
+ * Executes statements together, or in halves after an error. Returns the failed ones: single statements, but
+ * rows of a table together, because they may refer to each other.
  */
 async function attempt(client: Client, statements: string[]): Promise<string[][]> {
   if (statements.length === 0) return [];
@@ -53,7 +53,10 @@ async function attempt(client: Client, statements: string[]): Promise<string[][]
   }
 }
 
-/** Runs groups of statements one after the other, what failed again before each, until nothing is left or nothing moves. */
+/**
+ * Executes groups of statements in order, each after retrying the failed ones, until nothing is left or
+ * nothing succeeds.
+ */
 async function run(client: Client, groups: string[][]): Promise<string[]> {
   let left: string[][] = [];
   const again = async () => {
@@ -72,7 +75,7 @@ async function run(client: Client, groups: string[][]): Promise<string[]> {
   return left.flat();
 }
 
-/** Domains' constraints before the columns that use the domains, keys before what refers to them. */
+/** Constraints of domains before columns of these domains, keys before foreign keys. */
 const steps: ((object: CatalogObject) => boolean)[] = catalogKinds.flatMap((kind) => {
   const only = (object: CatalogObject) => object.kind === kind;
   const ofDomain = (object: CatalogObject) =>
@@ -81,11 +84,11 @@ const steps: ((object: CatalogObject) => boolean)[] = catalogKinds.flatMap((kind
   if (kind === "column") return [ofDomain, only];
   if (kind === "constraint")
     return [(o) => only(o) && !ofDomain(o) && !foreign(o), (o) => only(o) && foreign(o)];
-  // Grants are told exactly, so what is made here must not have any by default.
+  // Grants are listed completely, so created objects must not have default ones.
   return kind === "default privileges" ? [] : [only];
 });
 
-/** Rows by their table, everything else together. */
+/** Rows by table, everything else together. */
 function byTable(objects: CatalogObject[]): CatalogObject[][] {
   return objects[0]?.kind === "row" ? [...Map.groupBy(objects, ({ on }) => on).values()] : [objects];
 }
@@ -99,7 +102,7 @@ async function create(client: Client, objects: CatalogObject[]): Promise<string[
   );
 }
 
-/** What is in one database only, or is not the same in both. */
+/** Objects that are in one database only, or differ. */
 async function differing(): Promise<string[]> {
   const lines = (objects: CatalogObject[]) =>
     objects.map(({ identity, definition }) => `${identity}: ${definition}`);
@@ -122,7 +125,7 @@ test("no two objects have the same identity", () => {
   expect(catalog.length).toBeGreaterThan(10_000);
 });
 
-test("what is read in one database can be made in an empty one, and is read there again", async () => {
+test("objects that are read in one database can be created in an empty one, where they are read again", async () => {
   await to.query("begin");
   expect(await create(to, catalog)).toEqual([]);
   expect(
@@ -135,7 +138,7 @@ test("what is read in one database can be made in an empty one, and is read ther
   expect(await differing()).toEqual([]);
 });
 
-test("what can be replaced can be dropped and made again", async () => {
+test("replaceable objects can be dropped and created again", async () => {
   await to.query("begin");
   const replaceable = catalog.filter(({ kind }) => replaceableKinds.has(kind));
   const defaults = catalog.filter(isDefault);
@@ -147,7 +150,7 @@ test("what can be replaced can be dropped and made again", async () => {
     to,
     groups.map((group) => group.map(({ drop }) => drop)),
   );
-  // What checks, defaults, generated columns and indexes call stays.
+  // Functions that checks, defaults, generated columns and indexes call remain.
   const needed = left.filter((statement) => !statement.startsWith("drop function app_"));
   expect(needed).toEqual([]);
   expect(left.length).toBeLessThan(60);

@@ -28,7 +28,7 @@ const client = (answerWithin: number) => {
   return made;
 };
 
-/** What PostgreSQL sends before it closes a connection. */
+/** The message that PostgreSQL sends before it closes a connection. */
 function errorResponse(code: string, message: string): Buffer {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
   const head = Buffer.from("E\0\0\0\0");
@@ -36,7 +36,7 @@ function errorResponse(code: string, message: string): Buffer {
   return Buffer.concat([head, fields]);
 }
 
-test("a server that dies in the moment in which it accepts a connection fails statements alone", async () => {
+test("a server that dies while it accepts a connection only fails statements", async () => {
   const { port } = new URL(gate.database.workerUrl);
   const readyForQuery = Buffer.from("Z\0\0\0\x05I", "latin1");
   const server = createServer((socket) => {
@@ -46,7 +46,7 @@ test("a server that dies in the moment in which it accepts a connection fails st
     upstream.on("data", (chunk: Buffer) => {
       if (!chunk.subarray(-readyForQuery.length).equals(readyForQuery)) return void socket.write(chunk);
       upstream.destroy();
-      // In one packet, and so in one turn of the event loop.
+      // In one packet, and therefore in one turn of the event loop.
       socket.end(Buffer.concat([chunk, errorResponse("57P01", "terminating connection")]));
     });
   });
@@ -93,10 +93,10 @@ test("reports a connection that is not accepted in time", async () => {
   await pool.end();
 });
 
-test("silence during a statement ends the connection; rows that come, and idle times, do not", async () => {
+test("silence during a statement ends the connection; arriving rows and idle times do not", async () => {
   const made = client(400);
   await made.connect();
-  // Each piece comes in time, all of it does not.
+  // Each row arrives within the limit, the whole result does not.
   const slow = "select pg_sleep(0.1), repeat('x', 10000) from generate_series(1, 10)";
   expect((await made.query(slow)).rowCount).toBe(10);
   const server = client(10_000);
@@ -105,11 +105,11 @@ test("silence during a statement ends the connection; rows that come, and idle t
   expect((await made.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
   gate.hush();
   await expect(made.query("select 1")).rejects.toBeInstanceOf(NoAnswerError);
-  // Nobody answers the goodbye either.
+  // The server does not respond to the end either.
   await Promise.all([made.end(), server.end()]);
 });
 
-test("a pool gives up a silent connection, says that it was lost, and makes another one", async () => {
+test("a pool closes a silent connection, reports that it was lost, and opens another one", async () => {
   const { workerUrl: connectionString } = gate.database;
   const pool = makePool({ connectionString, max: 1, answerWithin: 300 });
   await pool.query("select 1");
@@ -129,10 +129,10 @@ test("a broken connection is reopened, and keeps running work under its former i
     answerWithin: 500,
   });
   const line = await connection.listen({});
-  // Another part of the process, on the same connection.
-  const heard: (string | undefined)[] = [];
+  // Another component of the process, on the same connection.
+  const received: (string | undefined)[] = [];
   const other = await connection.listen({
-    listen: { channel: "plat_test", called: (payload) => heard.push(payload) },
+    listen: { channel: "plat_test", called: (payload) => received.push(payload) },
   });
   expect(other.current()!.id).not.toBe(line.current()!.id);
   line.keep(() => (looks += 1), 3_600_000);
@@ -152,14 +152,14 @@ test("a broken connection is reopened, and keeps running work under its former i
       gate.open();
       const now = await until(() => line.current());
       expect(now!.id).not.toBe(before);
-      // At once: it looks after each repair.
+      // Immediately: it checks after each reconnect.
       await until(() => looks >= 2);
       const both = [now!.id, (await until(() => other.current()))!.id];
       expect(await living()).toEqual(expect.arrayContaining([first.id, ...both]));
       await owner.query("select pg_notify('plat_test', $1), pg_notify('plat_unheard', '')", [fault]);
-      await until(() => heard.at(-1) === fault);
+      await until(() => received.at(-1) === fault);
     }
-    expect(heard).toEqual(["shut", "hush"]);
+    expect(received).toEqual(["shut", "hush"]);
     const { id: otherId } = other.current()!;
     await other.end();
     await until(async () => !(await living()).includes(otherId));
@@ -169,7 +169,7 @@ test("a broken connection is reopened, and keeps running work under its former i
     const { id } = line.current()!;
     line.renew();
     await until(async () => line.current()!.id !== id && !(await living()).includes(id));
-    expect(heard).toHaveLength(2);
+    expect(received).toHaveLength(2);
   } finally {
     await line.end();
     await connection.end();
@@ -200,7 +200,7 @@ test("work that ends during a reconnect is released", async () => {
   }
 });
 
-test("what must not be lost is tried again while the database is away, and nothing else is", async () => {
+test("marked work is retried while the database is unavailable, and nothing else is", async () => {
   let tries = 0;
   const comesBack = () => {
     tries += 1;
@@ -215,7 +215,7 @@ test("what must not be lost is tried again while the database is away, and nothi
   await made.end();
 });
 
-test("without prepared statements the names of statements are left out, and the server keeps none", async () => {
+test("without prepared statements, statements have no names, and the server stores none", async () => {
   const kept = async (preparedStatements: boolean) => {
     const pool = makePool({ connectionString: gate.database.authenticatorUrl, max: 1, preparedStatements });
     await pool.query({ name: "of_pool", text: "select $1::int as one", values: [1] });

@@ -11,7 +11,7 @@ let create: Create;
 beforeAll(async () => {
   world = await startWorld();
   create = createIn(world.owen);
-  // Something of which one record cannot be settled.
+  // A kind of deadline of which one record cannot expire.
   await world.owner.query(`
     create function app_private.expire_nothing(id uuid) returns void language plpgsql as $$ begin raise exception 'never'; end $$;
     insert into app_private.deadline_kinds values ('nothing', 'app_private.expire_nothing')`);
@@ -53,7 +53,7 @@ test("a reader sees expired records as expired, with an event, and others unchan
   ]);
 });
 
-test("lists and filters find it, and so does what is changed in a transaction", async () => {
+test("lists and filters find it, as do changes in a transaction", async () => {
   const id = await heldUnit("3");
   await passTime(world.owner, "2 hours");
   const { unitsConnection } = await world.owen.get(
@@ -70,7 +70,7 @@ test("lists and filters find it, and so does what is changed in a transaction", 
   expect([updateUnit.status, await stored(id)]).toEqual(["OFF_MARKET", "AVAILABLE"]);
 });
 
-test("a hundred readers at once all find it", async () => {
+test("a hundred concurrent readers all find it", async () => {
   const ids = await Promise.all(Array.from({ length: 60 }, (_, i) => heldUnit(`many ${i}`)));
   await passTime(world.owner, "2 hours");
   const seen = await Promise.all(Array.from({ length: 100 }, (_, i) => status(ids[i % ids.length]!)));
@@ -103,7 +103,7 @@ describe("while due records are locked", () => {
     ["its claim", "select from app_hidden.claims where unit_id = $1 for update", "AVAILABLE"],
     ["what says so", "select from app_hidden.deadlines where kind = 'claim' for update", "HELD"],
     ["all claims, to write", "lock app_hidden.claims in share mode", "HELD"],
-  ])("%s, nobody waits, and it is settled as soon as it can be", async (what, lock, meanwhile) => {
+  ])("%s, nobody waits, and they expire as soon as possible", async (what, lock, meanwhile) => {
     const [id, other] = [await heldUnit(`locked by ${what}`), await heldUnit(`not locked by ${what}`)];
     const peak = await createProject(world.olga, { organizationId: world.summit.id, title: `Peak, ${what}` });
     await passTime(world.owner, "2 hours");
@@ -114,7 +114,7 @@ describe("while due records are locked", () => {
       for (const person of [world.olga, world.owen, world.anonymous]) await person.get("{ viewer { id } }");
       expect(await world.olga.get(title, peak)).toEqual({ project: { title: `Peak, ${what}` } });
       await create("createProject", { organizationId: world.summit.id, title: "Peak" }, world.olga);
-      // This one is read as it was, and so is what else of the organization is locked.
+      // This record is read as it was, like all others of the organization that are locked.
       expect(await status(id)).toBe("HELD");
       expect(await status(other)).toBe(meanwhile);
       const { rows } = await client.query(
@@ -133,7 +133,7 @@ describe("while due records are locked", () => {
     expect(await status(other)).toBe("AVAILABLE");
   });
 
-  test("many of another organization's cost a stranger next to nothing", async () => {
+  test("many expired records of another organization cost a reader little", async () => {
     const ids = await Promise.all(Array.from({ length: 30 }, (_, i) => heldUnit(`of others ${i}`)));
     await passTime(world.owner, "2 hours");
     const client = await world.owner.connect();
@@ -145,7 +145,7 @@ describe("while due records are locked", () => {
         "select count(*)::int as left from app_hidden.deadlines where record_id in (select id from app_hidden.claims where unit_id = any ($1)) and due_at <= now()",
         [ids],
       );
-      expect(rows[0].left).toBeGreaterThan(0); // it did not go through all of them
+      expect(rows[0].left).toBeGreaterThan(0); // it did not process all of them
     } finally {
       await client.query("rollback");
       client.release();
@@ -157,7 +157,7 @@ describe("while due records are locked", () => {
   });
 });
 
-test("what is due in one's own organization is settled first, however much others have", async () => {
+test("expired records of the viewer's organization are processed first, however many others have", async () => {
   const [first] = await Promise.all(Array.from({ length: 60 }, (_, i) => heldUnit(`much ${i}`)));
   const peak = await createProject(world.olga, { organizationId: world.summit.id, title: "Own" });
   const id = await create(
@@ -175,9 +175,9 @@ test("what is due in one's own organization is settled first, however much other
   expect(await status(first!)).toBe("AVAILABLE");
 });
 
-test("with nothing due, reading takes one statement", async () => {
+test("if nothing has expired, reading takes one statement", async () => {
   const id = await heldUnit("6");
-  // What other tests have left, each reader settles a part of.
+  // Each reader processes some of the records that other tests have left.
   await until(async () => {
     await status(id);
     const { rowCount } = await world.owner.query("select from app_hidden.deadlines where due_at <= now()");

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** What the statement of the transaction waits for, until somebody waits. */
+/** Waits until the statement of the transaction waits for a lock. */
 const waiting = () =>
   until(async () => {
     const { rows } = await world.owner.query(
@@ -53,7 +53,7 @@ test("a row added while its parent is being deleted is refused once the deletion
   expect((await adding).errors?.[0]?.extensions).toMatchObject({ code: "NOT_FOUND", field: "floorPlanId" });
 });
 
-test("and added when the deletion is undone", async () => {
+test("and added when the deletion is rolled back", async () => {
   const floorPlanId = await plan();
   let adding!: ReturnType<typeof unit>;
   await inTransaction(async (client) => {
@@ -65,7 +65,7 @@ test("and added when the deletion is undone", async () => {
   expect((await adding).errors).toBeUndefined();
 });
 
-test("a deletion waits for what is being added, and is refused because of it", async () => {
+test("a deletion waits for rows that are being added, and is refused because of them", async () => {
   const floorPlanId = await plan();
   let deleting!: ReturnType<typeof remove>;
   await inTransaction(async (client) => {
@@ -82,7 +82,7 @@ test("a deletion waits for what is being added, and is refused because of it", a
   });
 });
 
-test("what hangs on a lead goes with it, also what was being added", async () => {
+test("related records are deleted with a lead, also those that were being added", async () => {
   const { id: leadId } = await createLead(world.owen, { projectId: world.project.id, name: "Gone Girl" });
   let deleting!: Promise<unknown>;
   await inTransaction(async (client) => {
@@ -101,7 +101,7 @@ test("what hangs on a lead goes with it, also what was being added", async () =>
   expect(rows).toEqual([{ lead: true, notes: [true] }]);
 });
 
-test("what is moved to a parent that is deleted at the same time is refused", async () => {
+test("a row moved to a parent that is deleted concurrently is refused", async () => {
   const [first, second] = [await plan(), await plan()];
   const { data } = await unit(first);
   let moving!: ReturnType<typeof unit>;

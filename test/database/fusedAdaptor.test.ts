@@ -13,7 +13,7 @@ afterAll(() => world.close());
 
 const OWN_NOTES = "select id, body from app.notes order by id";
 
-test("settings and statement take one round trip, on a new statement and on a prepared one", async () => {
+test("settings and statement take one round trip, for a new and for a prepared statement", async () => {
   const opened = world.open();
   await run(opened, null, "select 1");
   for (let use = 0; use < 3; use += 1) {
@@ -24,7 +24,7 @@ test("settings and statement take one round trip, on a new statement and on a pr
   }
 });
 
-test("each request sees its own rows, and nothing of a setting is left behind", async () => {
+test("each request sees its own rows, and settings are reset afterwards", async () => {
   expect((await run(main, ANN, OWN_NOTES, [], "n")).rows).toEqual([[1, "first"]]);
   expect((await run(main, BOB, OWN_NOTES, [], "n")).rows).toEqual([[2, "second"]]);
   const left = await run(main, null, "select current_user, current_setting('plat.user_id', true)");
@@ -32,7 +32,7 @@ test("each request sees its own rows, and nothing of a setting is left behind", 
   await expect(run(main, null, OWN_NOTES)).rejects.toMatchObject({ code: "42501" });
 });
 
-test("settings without a value are omitted, the others arrive as they are", async () => {
+test("settings without a value are omitted, the others are passed unchanged", async () => {
   const odd = { ...ANN, "plat.odd": `it's "odd" \\ \n ü`, "plat.none": undefined };
   const text = "select current_setting('plat.odd'), current_setting('plat.none', true), current_user";
   expect((await run(main, odd, text)).rows).toEqual([[odd["plat.odd"], null, "fused_user"]]);
@@ -40,10 +40,10 @@ test("settings without a value are omitted, the others arrive as they are", asyn
 
 test.each([
   ["a role that does not exist", { ...ANN, role: "nobody_here" }, "22023"],
-  ["a role that may not be taken", { ...ANN, role: "postgres" }, "42501"],
+  ["a role without membership", { ...ANN, role: "postgres" }, "42501"],
   ["a value that the setting cannot have", { ...ANN, statement_timeout: "soon" }, "22023"],
   ["a NUL byte", { ...ANN, "plat.user_id": "a\0b" }, "22021"],
-  ["a name that is none", { ...ANN, "no such name": "x" }, "42704"],
+  ["an invalid name of a setting", { ...ANN, "no such name": "x" }, "42704"],
 ])("%s: the statement does not run and the connection stays usable", async (_, settings, code) => {
   const change = "update app.notes set body = 'changed' where id = 1";
   await expect(run(main, settings, change)).rejects.toMatchObject({ code });
@@ -68,7 +68,7 @@ test("an error at commit rejects the statement, with all its fields, and nothing
   expect((await run(main, ANN, OWN_NOTES)).rows).toEqual([[1, "first"]]);
 });
 
-test("a mutation is committed when its answer arrives", async () => {
+test("a mutation is committed when its response arrives", async () => {
   const { rows, rowCount } = await run(
     main,
     ANN,
@@ -78,7 +78,7 @@ test("a mutation is committed when its answer arrives", async () => {
   expect((await world.admin.query("delete from app.notes where id = 60")).rowCount).toBe(1);
 });
 
-test("an explicit transaction holds its settings, is atomic, and a nested one is a savepoint", async () => {
+test("an explicit transaction keeps its settings and is atomic, and a nested one is a savepoint", async () => {
   const insert = (id: number) => ({
     text: `insert into app.notes values ($1, 'ann', $2)`,
     values: [id, `t${id}`],
@@ -108,7 +108,7 @@ test("an explicit transaction holds its settings, is atomic, and a nested one is
   expect(rows).toEqual([{ id: 70 }]);
 });
 
-test("an explicit transaction rejects at a failing commit, at a swallowed error and at a bad setting", async () => {
+test("an explicit transaction rejects after a failed commit, a swallowed error and an invalid setting", async () => {
   const transaction = (settings: Record<string, string>, text: string, swallow = false) =>
     main.withPgClient(settings, (client) =>
       client.withTransaction(async (tx) => {
@@ -126,7 +126,7 @@ test("an explicit transaction rejects at a failing commit, at a swallowed error 
   expect(main.pool.totalCount).toBe(1);
 });
 
-test("transaction_read_only among the settings refuses a write, for that statement alone", async () => {
+test("transaction_read_only among the settings refuses a write, for that statement only", async () => {
   const readOnly = { ...ANN, transaction_read_only: "on" };
   const write = "insert into app.notes values (90, 'ann', 'y')";
   expect((await run(main, readOnly, OWN_NOTES)).rows).toEqual([[1, "first"]]);
@@ -134,7 +134,7 @@ test("transaction_read_only among the settings refuses a write, for that stateme
   expect((await run(main, ANN, "update app.notes set body = body where id = 1")).rowCount).toBe(1);
 });
 
-test("statements are told to whoever counts them, settings are not", async () => {
+test("statements are reported to observers, settings are not", async () => {
   const seen: string[] = [];
   const stop = onStatement((text) => seen.push(text));
   await run(main, ANN, OWN_NOTES);
@@ -144,7 +144,7 @@ test("statements are told to whoever counts them, settings are not", async () =>
   expect(seen).toEqual([OWN_NOTES, "select 2"]);
 });
 
-test("the raw connection is out of reach without the settings, and a client after its callback", async () => {
+test("the raw connection is inaccessible without the settings, and so is a client after its callback", async () => {
   const kept = await main.withPgClient(ANN, async (client) => {
     expect(() => client.rawClient).toThrow("no role or claims");
     return client;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { ANN, run, startFusedWorld, untilRow, type FusedWorld, type Opened } from "./fusedWorld.ts";
 
-/** What becomes of a statement and of its connection when somebody interferes. */
+/** The outcome of a statement and of its connection after interruptions. */
 let world: FusedWorld;
 
 beforeAll(async () => {
@@ -12,7 +12,7 @@ afterAll(() => world.close());
 const OWN_NOTES = "select id, body from app.notes order by id";
 const WAIT = "select pg_advisory_xact_lock(7), 'waited'";
 
-/** Starts a statement that waits for a lock which the test holds; hands over the waiting backend's process id. */
+/** Starts a statement that waits for a lock of the test, and passes the process id of its backend. */
 async function withWaiting(opened: Opened, act: (pid: number, waiting: Promise<unknown>) => Promise<void>) {
   const holder = await world.admin.connect();
   try {
@@ -30,7 +30,7 @@ async function withWaiting(opened: Opened, act: (pid: number, waiting: Promise<u
   }
 }
 
-test("a cancelled statement rejects with 57014 and its connection goes on", async () => {
+test("a cancelled statement rejects with 57014 and its connection remains usable", async () => {
   const opened = world.open();
   await withWaiting(opened, async (pid, waiting) => {
     await world.admin.query("select pg_cancel_backend($1)", [pid]);
@@ -41,7 +41,7 @@ test("a cancelled statement rejects with 57014 and its connection goes on", asyn
   expect((await run(opened, ANN, OWN_NOTES)).rows).toEqual([[1, "first"]]);
 });
 
-test("statement_timeout of the pool, and of the settings, cancels the statement and its connection goes on", async () => {
+test("statement_timeout of the pool, and of the settings, cancels the statement and its connection remains usable", async () => {
   const opened = world.open({ statementTimeout: 50 });
   const [[pid]] = (await run(opened, ANN, "select pg_backend_pid()")).rows as [[number]];
   await expect(run(opened, ANN, "select pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
@@ -65,7 +65,7 @@ test("a terminated backend rejects with 57P01, leaves the pool, and the next sta
   expect(opened.pool.totalCount).toBe(1);
 });
 
-test("a lost connection is thrown away also when the callback hides the error", async () => {
+test("a lost connection is discarded even if the callback hides the error", async () => {
   const opened = world.open();
   await opened.withPgClient(null, async (client) => {
     const killed = client.query({ text: "select pg_terminate_backend(pg_backend_pid())" });
@@ -75,14 +75,14 @@ test("a lost connection is thrown away also when the callback hides the error", 
   expect((await run(opened, ANN, OWN_NOTES)).rows).toEqual([[1, "first"]]);
 });
 
-test("a wrong number of parameters is the statement's fault, not the connection's", async () => {
+test("a wrong number of parameters is an error of the statement only", async () => {
   const opened = world.open();
   const [[pid]] = (await run(opened, ANN, "select pg_backend_pid()")).rows as [[number]];
   await expect(run(opened, ANN, "select $1::int", [1, 2])).rejects.toMatchObject({ code: "08P01" });
   expect((await run(opened, ANN, "select pg_backend_pid()")).rows).toEqual([[pid]]);
 });
 
-test("a cut wire rejects with 08006, in a transaction too, and the next statement gets a new connection", async () => {
+test("an interrupted connection rejects with 08006, in a transaction too, and the next statement gets a new connection", async () => {
   const opened = world.open();
   await withWaiting(opened, async (_, waiting) => {
     world.proxy.cut();
@@ -99,7 +99,7 @@ test("a cut wire rejects with 08006, in a transaction too, and the next statemen
   expect((await run(opened, ANN, OWN_NOTES)).rows).toEqual([[1, "first"]]);
 });
 
-test("a connection lost while nobody uses it costs no request", async () => {
+test("a connection lost while it is idle affects no request", async () => {
   const opened = world.open();
   await run(opened, ANN, OWN_NOTES);
   const removed = new Promise((resolve) => opened.pool.once("remove", resolve));
@@ -108,14 +108,14 @@ test("a connection lost while nobody uses it costs no request", async () => {
   expect((await run(opened, ANN, OWN_NOTES)).rows).toEqual([[1, "first"]]);
 });
 
-test("a connection given back in a transaction is thrown away", async () => {
+test("a connection released inside a transaction is discarded", async () => {
   const opened = world.open();
   await run(opened, null, "begin");
   expect(opened.pool.totalCount).toBe(0);
   expect((await run(opened, ANN, OWN_NOTES)).rows).toEqual([[1, "first"]]);
 });
 
-test("a restarted server: refused with a code while it is away, served again afterwards", async () => {
+test("during a restart of the server, statements are refused with a code, and succeed afterwards", async () => {
   const opened = world.open();
   await run(opened, ANN, OWN_NOTES);
   const removed = new Promise((resolve) => opened.pool.once("remove", resolve));

@@ -21,19 +21,19 @@ test.each([
   ["many rows", "select repeat('x', 1000) from generate_series(1, 100000)"],
   ["one row", "select repeat('x', 100000000)"],
   ["a list in a row", "select array(select repeat('x', 1000) from generate_series(1, 100000))"],
-])("%s of 100 MB are cut at the limit, and the connection is replaced", async (_, text) => {
+])("%s of 100 MB are aborted at the limit, and the connection is replaced", async (_, text) => {
   const work = viewer("ann");
   await expect(run(main, withWork({ ...ANN }, work), text, [], "large")).rejects.toMatchObject({
     code: "LIMIT_EXCEEDED",
     extensions: { limit: queryLimits.bytes },
   });
-  // What was on its way in the buffers of the socket, not the rest.
+  // The data in the buffers of the socket, but not the rest.
   expect(work.bytesRead).toBeLessThan(queryLimits.bytes + 1_000_000);
   expect(main.pool.totalCount).toBe(0);
   expect((await run(main, withWork({ ...ANN }, viewer("ann")), "select 1")).rows).toEqual([[1]]);
 });
 
-test("the limit is for the whole operation; what the answer repeats counts as often", async () => {
+test("the limit is for the whole operation; repeated results count each time", async () => {
   const megabyte = "select repeat('x', 1000000)";
   const settings = withWork({ ...ANN }, viewer("ann"));
   await run(main, settings, megabyte);
@@ -48,7 +48,7 @@ test("the limit is for the whole operation; what the answer repeats counts as of
   });
 });
 
-test("a transaction that is cut stores nothing", async () => {
+test("an aborted transaction stores nothing", async () => {
   const settings = withWork({ ...ANN }, viewer("ann"));
   const transaction = main.withPgClient(settings, (client) =>
     client.withTransaction(async (inner) => {
@@ -60,13 +60,13 @@ test("a transaction that is cut stores nothing", async () => {
   expect((await run(main, ANN, "select body from app.notes where id = 1")).rows).toEqual([["first"]]);
 });
 
-test("a time-out among the settings holds for the statement behind them", async () => {
+test("a timeout among the settings applies to the next statement", async () => {
   const settings = { ...ANN, statement_timeout: "50ms" };
   await expect(run(main, settings, "select pg_sleep(30)")).rejects.toMatchObject({ code: "57014" });
   expect((await run(main, ANN, "select 'without'")).rows).toEqual([["without"]]);
 });
 
-test("strangers have a share of the connections, and each party too; others are served at once", async () => {
+test("visitors have a share of the connections, and so has each party; others are served at once", async () => {
   const connections = new FairSemaphore({ capacity: 5, perParty: 2, visitors: 2 });
   const opened = world.open({ max: 6 }, { connections });
   const lock = await world.admin.connect();

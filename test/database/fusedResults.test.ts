@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { ANN, BOB, run, startFusedWorld, untilRow, type FusedWorld, type Opened } from "./fusedWorld.ts";
 
-/** Results of every form, statements that overtake nobody, prepared statements, conflicts. */
+/** Results of every form, order of statements, prepared statements, conflicts. */
 let world: FusedWorld;
 let main: Opened;
 
@@ -33,7 +33,7 @@ test("rows come as arrays or objects, typed; none, many, wide; statements withou
   expect(await run(main, ANN, "")).toMatchObject({ rows: [] });
 });
 
-test("parameters: null, arrays, json, dates, bytes; one that cannot be sent harms nothing", async () => {
+test("parameters: null, arrays, json, dates, bytes; an invalid one has no side effects", async () => {
   const text = "select $1::text, $2::int[], $3::json ->> 'k', $4::timestamptz, $5::bytea";
   const date = new Date("2026-01-02T03:04:05Z");
   const values = [null, [1, null], { k: "v" }, date, Buffer.from("hi")];
@@ -60,7 +60,7 @@ test("a value that its parser refuses rejects the statement only", async () => {
   expect((await run(main, ANN, "select 1")).rows).toEqual([[1]]);
 });
 
-test("notices come with their own result; changed server parameters and COPY disturb nothing", async () => {
+test("notices are returned with their own result; changed server parameters and COPY have no effect", async () => {
   const { rows, notices } = await run(main, ANN, "select app.shout('hey')");
   expect(rows).toEqual([["HEY"]]);
   expect(notices).toMatchObject([
@@ -75,7 +75,7 @@ test("notices come with their own result; changed server parameters and COPY dis
   expect((await run(main, BOB, "select 1")).rows).toEqual([[1]]);
 });
 
-test("statements of one client run in order, behind a transaction too, and never mix", async () => {
+test("statements of one client are executed in order, also after a transaction, and never mix", async () => {
   const order: unknown[] = [];
   await main.withPgClient(ANN, async (client) => {
     const one = (n: number) =>
@@ -94,18 +94,18 @@ test("statements of one client run in order, behind a transaction too, and never
   expect(order).toEqual(["transaction", 1, 2, 3]);
 });
 
-test("many requests on few connections each get their own answer under their own settings", async () => {
+test("many requests on few connections each get their own result under their own settings", async () => {
   const opened = world.open({ max: 4 });
-  const asked = Array.from({ length: 200 }, (_, n) => `${n}`);
+  const requests = Array.from({ length: 200 }, (_, n) => `${n}`);
   const text = "select current_setting('plat.user_id'), $1::text";
   const ask = (n: string) =>
     run(opened, { ...ANN, "plat.user_id": n }, text, [n], Number(n) % 2 ? "who" : undefined);
-  const answers = await Promise.all(asked.map(async (n) => (await ask(n)).rows[0]));
-  expect(answers).toEqual(asked.map((n) => [n, n]));
+  const answers = await Promise.all(requests.map(async (n) => (await ask(n)).rows[0]));
+  expect(answers).toEqual(requests.map((n) => [n, n]));
   expect(opened.pool.totalCount).toBe(4);
 });
 
-test("a statement is prepared once per role; one that fails at first is not taken for prepared", async () => {
+test("a statement is prepared once per role; one that fails at first is not considered prepared", async () => {
   const opened = world.open();
   const divide = (settings: typeof ANN, by: number) =>
     run(opened, settings, "select 6 / $1::int", [by], "divide");
@@ -118,11 +118,11 @@ test("a statement is prepared once per role; one that fails at first is not take
   expect((await divide(BOB, 3)).rows).toEqual([[2]]);
   await divide({ ...ANN, role: "fused_other" }, 1);
   const listed = (await run(opened, null, PREPARED)).rows.filter(([, text]) => text === "select 6 / $1::int");
-  // A division by zero fails while it is planned, so it is no use.
+  // A division by zero fails during planning, so the statement was not used.
   expect(listed.map(([, , uses]) => uses)).toEqual(["4", "1"]);
 });
 
-test("no more statements are kept than allowed, none when prepared statements are off", async () => {
+test("the number of prepared statements is limited, and zero if they are disabled", async () => {
   const opened = world.open({}, { preparedStatements: 3 });
   for (let n = 0; n < 9; n += 1) await run(opened, ANN, `select ${n}`, [], `s${n}`);
   await run(opened, ANN, "select 9");
@@ -134,7 +134,7 @@ test("no more statements are kept than allowed, none when prepared statements ar
   expect((await run(off, null, PREPARED)).rows).toEqual([]);
 });
 
-test("after a migration, or when the server has dropped them, statements are prepared anew", async () => {
+test("after a migration, or when the server has dropped them, statements are prepared again", async () => {
   const opened = world.open();
   const all = () => run(opened, ANN, "select * from app.notes", [], "all");
   expect((await all()).rows).toEqual([[1, "ann", "first"]]);
@@ -146,9 +146,10 @@ test("after a migration, or when the server has dropped them, statements are pre
   expect((await all()).rows).toEqual([[1, "ann", "first"]]);
 });
 
-test("one of two deadlocked statements is repeated and both succeed", async () => {
+test("one of two deadlocked statements is retried, and both succeed", async () => {
   const opened = world.open({ max: 2 });
-  // Each holds one row and waits for the other's; the lock behind the first row makes sure that both have begun.
+  // Each has locked one row and waits for the other's; the lock after the first row ensures that both have
+  // begun.
   const cross = `with mine as materialized (select app.take($1, $2)) select count(*) from mine`;
   await world.admin.query(`
     create function app.take(a int, b int) returns void language plpgsql as $$ begin
@@ -168,7 +169,7 @@ test("one of two deadlocked statements is repeated and both succeed", async () =
   expect((await Promise.all(both)).map(({ rowCount }) => rowCount)).toEqual([1, 1]);
 });
 
-test("40001 is retried five times and then told; an explicit transaction is not repeated", async () => {
+test("40001 is retried five times and then returned; an explicit transaction is not retried", async () => {
   await world.admin.query(`
     create sequence app.tries; grant usage on sequence app.tries to fused_user;
     create function app.conflict(until int) returns bigint language plpgsql as $$ declare n bigint := nextval('app.tries'); begin

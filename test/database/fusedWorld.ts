@@ -8,7 +8,7 @@ import { startScratchCluster, type ScratchCluster } from "./scratchCluster.ts";
 import { startWireProxy, type WireProxy } from "./wireProxy.ts";
 import { until } from "../harness/until.ts";
 
-/** Two tenants, ann and bob, each with a note; a role that sees only its own; one that may do nothing. */
+/** Two tenants, ann and bob, each with a note; a role that only sees its own; and one without privileges. */
 const SCHEMA = `
   create role fused_user nologin; create role fused_other nologin; create role fused_login login noinherit password 'x';
   grant fused_user, fused_other to fused_login;
@@ -27,13 +27,13 @@ const SCHEMA = `
     $$ begin raise notice 'heard %', word; raise warning 'loud'; return upper(word); end $$;
 `;
 
-/** Everything a test of the adaptor needs. */
+/** Everything that a test of the adaptor needs. */
 export interface FusedWorld {
   readonly cluster: ScratchCluster;
   readonly proxy: WireProxy;
-  /** Owner's connections, straight to the server. */
+  /** Direct connections of the owner to the server. */
   readonly admin: Pool;
-  /** A fresh pool through the proxy, logged in as an ordinary user, and a fused withPgClient on it. */
+  /** A new pool through the proxy, as an ordinary user, with a fused withPgClient on it. */
   open(options?: Partial<PoolOptions>, adaptor?: FusedAdaptorOptions): Opened;
   close(): Promise<void>;
 }
@@ -71,7 +71,7 @@ export async function startFusedWorld(delay = 0): Promise<FusedWorld> {
   };
 }
 
-/** Runs one statement as PostGraphile's executor does. */
+/** Executes one statement as PostGraphile's executor does. */
 export function run(
   opened: Opened,
   settings: Record<string, string | undefined> | null,
@@ -84,7 +84,7 @@ export function run(
   );
 }
 
-/** Asks the server again and again until the query has a row, and gives the first one. */
+/** Repeats the query until it returns a row, and returns the first one. */
 export async function untilRow(
   pool: Pool,
   text: string,

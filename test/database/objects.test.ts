@@ -25,16 +25,16 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Applies the files, looks at what they made, and rolls back. */
+/** Applies the files, inspects the result, and rolls back. */
 async function apply<T>(
   files: Record<string, string>,
-  look: (applied: Applied) => Promise<T> | T,
+  inspect: (applied: Applied) => Promise<T> | T,
   validate = true,
 ): Promise<T> {
   await using folder = await migrationFolder("", files);
   await client.query("begin");
   try {
-    return await look(await applyObjects(client, { folder: folder.path, validate }));
+    return await inspect(await applyObjects(client, { folder: folder.path, validate }));
   } finally {
     await client.query("rollback");
   }
@@ -46,7 +46,7 @@ async function refusal(files: Record<string, string>): Promise<SchemaError> {
   return error as SchemaError;
 }
 
-test("files may use what later files make: functions, views, rows, and what a generator makes", async () => {
+test("files may use objects of later files: functions, views, rows, and results of generators", async () => {
   const files = {
     "area/first.sql": `
       create view app_public.doubles as select id, app_public.twice(id) as twice from app_public.children;
@@ -72,7 +72,7 @@ test("files may use what later files make: functions, views, rows, and what a ge
   });
 });
 
-test("areas are applied in the order of their names: what an earlier one needs of a later one is an error", async () => {
+test("areas are applied in the order of their names: an earlier one that uses objects of a later one is an error", async () => {
   const first = "insert into app_public.children (id, parent) values (1, 1);";
   const second = "insert into app_public.parents values (1);";
   await apply({ "1/first.sql": first, "1/second.sql": second }, ({ statements }) =>
@@ -82,7 +82,7 @@ test("areas are applied in the order of their names: what an earlier one needs o
   expect(error.message).toMatch(/1\/first\.sql:1:1: .*foreign key/);
 });
 
-test("an error names file, line and column, what PostgreSQL said, and its hint", async () => {
+test("an error has file, line and column, the message of PostgreSQL, and its hint", async () => {
   const error = await refusal({
     "a/good.sql": "comment on table app_public.parents is 'Good.';",
     "a/wrong.sql":
@@ -95,7 +95,7 @@ test("an error names file, line and column, what PostgreSQL said, and its hint",
   );
 });
 
-test("an error that has no position names the statement that failed, and the function that it called", async () => {
+test("an error without a position names the failed statement, and the function that it called", async () => {
   const error = await refusal({
     "fails.sql": `
       create function app_private.fails() returns void language plpgsql as $$ begin raise 'No.'; end $$;
@@ -105,7 +105,7 @@ test("an error that has no position names the statement that failed, and the fun
   expect(error.message).toMatch(/fails\.sql:4:7: No\.\n {2}In: PL\/pgSQL function app_private\.fails\(\)/);
 });
 
-test("of several failures the one is told that is wrong itself, not those that miss what it would have made", async () => {
+test("of several errors, the cause is reported, not those that result from it", async () => {
   const error = await refusal({
     "a/1.sql": "comment on function app_public.late() is 'Made below.';",
     "a/2.sql": "insert into app_public.parents values ('x');\nselect app_private.make_late();",
@@ -113,7 +113,7 @@ test("of several failures the one is told that is wrong itself, not those that m
   expect(error.message).toMatch(/2\.sql:1:40: invalid input syntax for type integer/);
 });
 
-test("bodies of functions are checked after all is made; faults are told together, with their lines", async () => {
+test("bodies of functions are checked after all objects are created; all errors are reported, with their lines", async () => {
   const files = {
     "bodies.sql": `
 create function app_public.one() returns int language sql stable as $$
@@ -132,7 +132,7 @@ end $$;`,
   await apply(files, ({ statements }) => expect(statements).toBe(2), false);
 });
 
-test("the sum of a folder follows the texts and names of its files, and nothing else", async () => {
+test("the checksum of a folder depends only on the texts and names of its files", async () => {
   await using folder = await migrationFolder("", { "a.sql": "select 1;" });
   const sum = await schemaHash(folder.path);
   await folder.objects({ "notes.txt": "no SQL" });
@@ -144,7 +144,7 @@ test("the sum of a folder follows the texts and names of its files, and nothing 
   expect(await schemaHash(folder.path)).not.toBe(changed);
 });
 
-test("what the API shows is committed, and told, before the triggers of 99-triggers are made", async () => {
+test("objects of the API are committed and reported before the triggers of 99-triggers are created", async () => {
   await using folder = await migrationFolder("", {
     "01-area/shown.sql": `
       create function app_public.shown() returns int language sql stable as $$ select 1 $$;
@@ -154,11 +154,11 @@ test("what the API shows is committed, and told, before the triggers of 99-trigg
       create trigger last after insert on app_public.children for each row execute function app_private.tg_last();
       insert into app_public.parents (id) values (2);`,
   });
-  let told = 0;
+  let calls = 0;
   await client.query("begin");
-  const { declaredTables } = await applyObjects(client, { folder: folder.path, shown: () => told++ });
+  const { declaredTables } = await applyObjects(client, { folder: folder.path, shown: () => calls++ });
   await client.query("commit");
-  expect(told).toBe(1);
+  expect(calls).toBe(1);
   expect(declaredTables).toEqual(["app_public.children", "app_public.parents"]);
   const { rows } = await client.query(
     `select a.xmin::text::bigint < b.xmin::text::bigint as before from pg_proc a, pg_trigger b
@@ -167,9 +167,10 @@ test("what the API shows is committed, and told, before the triggers of 99-trigg
   expect(rows).toEqual([{ before: true }]);
 });
 
-test("nothing in 99-triggers is shown by the API", async () => {
+test("no object of 99-triggers is visible in the API", async () => {
   const migrated = await createTestDatabase();
-  // All objects were made in one transaction: what has the number of a command after the first trigger of events is of this area.
+  // All objects were created in one transaction: those with a command number after the first trigger of
+  // events belong to this area.
   const { rows } = await onConnection(migrated.ownerUrl, (owner) =>
     owner.query(`
       with made as (

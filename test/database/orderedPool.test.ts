@@ -15,19 +15,19 @@ afterAll(() => world.close());
 const own = "select pg_backend_pid() as pid";
 const refusal = "do $$ begin raise exception using errcode = 'PLAT0', message = 'not now'; end $$";
 
-test("a statement that is refused costs no connection", async () => {
+test("a refused statement does not cost a connection", async () => {
   const { pool } = world.open({ max: 1 });
   const [before] = (await pool.query(own)).rows;
   for (const text of [refusal, "select 1 / 0", "nonsense", { text: "select $1::int", values: ["x"] }])
     await expect(pool.query(text as string)).rejects.toBeInstanceOf(DatabaseError);
-  // Also where others wait for the connection at the moment of the error.
+  // Also while other statements wait for the connection during the error.
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => pool.query(refusal)));
   expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
   expect((await pool.query(own)).rows).toEqual([before]);
   expect(pool.listenerCount("error")).toBeGreaterThan(0);
 });
 
-test("of several idle connections, the one that was used most is used again", async () => {
+test("of several idle connections, the most used one is used again", async () => {
   const { pool } = world.open({ max: 3 });
   const [before] = (await pool.query(own)).rows;
   await pool.query(own);
@@ -50,7 +50,7 @@ test("a connection that is lost, or left inside a transaction, is replaced", asy
   expect(pids.size).toBe(4);
 });
 
-test("who comes while a closed connection is being replaced waits behind those who wait already", async () => {
+test("new requests wait behind earlier ones while a closed connection is being replaced", async () => {
   const { pool } = world.open({ max: 1 });
   const order: string[] = [];
   const use = async (name: string) => {
@@ -66,7 +66,7 @@ test("who comes while a closed connection is being replaced waits behind those w
   expect(pool.waiting).toBe(0);
 });
 
-test("who gets no connection in time is told when to come again", async () => {
+test("a request that gets no connection in time is refused with the time to retry", async () => {
   const { pool } = world.open({ max: 1, connectTimeout: 200 });
   const client = await pool.connect();
   const error: unknown = await pool.query("select 1").catch((thrown: unknown) => thrown);

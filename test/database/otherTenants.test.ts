@@ -10,7 +10,10 @@ import { picture } from "../harness/upload.ts";
 import type { Person } from "../harness/api.ts";
 
 let world: Portfolio;
-/** Both sides have a project, with units, floor plans and leads, and do the same things with the same words. */
+/**
+ * Both sides have a project, with units, floor plans and leads, and execute the same operations with the same
+ * words.
+ */
 let sides: { held: Side; others: Side };
 
 interface Side {
@@ -19,7 +22,7 @@ interface Side {
   projectId: string;
   leadId: string;
   unitIds: string[];
-  /** Of the visitors of its project. */
+  /** The address of visitors of its project. */
   address: string;
 }
 
@@ -29,9 +32,10 @@ beforeAll(async () => {
     held: await side(world.owen, world.harbour.id, "8.8.4.4"),
     others: await side(world.olga, world.summit.id, "1.1.1.1"),
   };
-  // The job runner knows the task from the start of the service on.
+  // The job runner knows the task from the start of the service.
   await world.owner.query("select graphile_worker.add_job('search__catch_up')");
-  // Transactions with an event of the organization in app_private.held stop before they commit, all locks in hand.
+  // Transactions with an event of an organization in app_private.held stop before they commit, holding all
+  // locks.
   await world.owner.query(`
     create table app_private.held (organization_id uuid);
     create function app_private.tg_event_batches__hold() returns trigger
@@ -84,7 +88,7 @@ const importUnits = (person: Person, projectId: string, rows: number) => {
 
 const many = "importUnits, of so many that their words are indexed later";
 
-/** What everybody does; each works as often as it is asked. */
+/** The operations of everybody; each can be repeated. */
 const work: Record<string, (side: Side) => Promise<unknown>> = {
   createProject: ({ person, organizationId }) =>
     createIn(person)("createProject", {
@@ -102,7 +106,7 @@ const work: Record<string, (side: Side) => Promise<unknown>> = {
   updateLead: ({ person, leadId }) =>
     person.get(mutationOf("updateLead"), { input: { id: leadId, name: `Gwendolyn ${(count += 1)}` } }),
   createLeadNote: ({ person, leadId }) => createIn(person)("createLeadNote", { leadId, text: "Called back" }),
-  // From an address of one's own: attempts of one address are counted one after the other.
+  // From an address of its own, because attempts from one address are counted one after the other.
   contactProject: async ({ projectId, address }) => {
     const { errors } = await world.anonymous.ask(
       `mutation ($input: ContactProjectInput!) { contactProject(input: $input) { id } }`,
@@ -119,7 +123,7 @@ const work: Record<string, (side: Side) => Promise<unknown>> = {
     createIn(person)("createReservation", { leadId, unitId: unitIds.pop()!, acceptedTerms: true }),
   importUnits: ({ person, projectId }) => importUnits(person, projectId, 20),
   [many]: ({ person, projectId }) => importUnits(person, projectId, 1_100),
-  // The same picture as everybody's: contents are kept once.
+  // The same picture as the other side, because equal contents are stored once.
   uploadProjectImage: async ({ person, projectId }) =>
     createIn(person)("uploadProjectImage", {
       projectId,

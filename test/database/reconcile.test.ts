@@ -55,7 +55,7 @@ afterEach(async () => {
 const bring = () => migrate(database.ownerUrl, { folder: folder.path, logger: log });
 const sql = <T extends Record<string, unknown>>(text: string) => runSql<T>(database.ownerUrl, text);
 
-/** What the database has otherwise than a new one. */
+/** The differences between the database and a new one. */
 async function remaining(): Promise<string[]> {
   const client = new Client({ connectionString: database.ownerUrl });
   await client.connect();
@@ -71,7 +71,7 @@ async function remaining(): Promise<string[]> {
   }
 }
 
-/** The file with one text in the place of another, applied. */
+/** Applies the file with one text replaced by another. */
 async function edit(
   file: keyof typeof objects,
   ...replacements: [from: string, to: string][]
@@ -99,7 +99,7 @@ test("a function whose body changed is replaced, and nothing else is touched", a
   expect(await remaining()).toEqual([]);
 });
 
-test("a function with another result is made anew, with the policies, views and grants that depend on it", async () => {
+test("a function with another result is created again, with the policies, views and grants that depend on it", async () => {
   await edit(
     "units.sql",
     [
@@ -113,7 +113,7 @@ test("a function with another result is made anew, with the policies, views and 
   expect(await sql("select * from app_public.names")).toEqual([]);
 });
 
-test("a view over a function with another result waits for it, by whatever code it fails until then", async () => {
+test("a view of a function with another result is created after it, whatever the code of the first error", async () => {
   await edit(
     "units.sql",
     [
@@ -127,7 +127,7 @@ test("a view over a function with another result waits for it, by whatever code 
   expect(await sql("select * from app_public.names")).toEqual([]);
 });
 
-test("a function with other arguments, a view with other columns, a trigger of another time: nothing stale is kept", async () => {
+test("a function with other arguments, a view with other columns, a trigger at another time: nothing obsolete remains", async () => {
   await edit(
     "units.sql",
     [
@@ -143,7 +143,7 @@ test("a function with other arguments, a view with other columns, a trigger of a
   ]);
 });
 
-test("what stands in no file any more is dropped, and what was done by hand is undone", async () => {
+test("objects that are in no file are dropped, and manual changes are undone", async () => {
   await sql(`
     create function app_public.by_hand() returns int language sql as 'select 1';
     grant delete on app_public.units to plat_anonymous;
@@ -160,7 +160,7 @@ test("what stands in no file any more is dropped, and what was done by hand is u
   expect(await sql("select count(*)::int as count from pg_policy")).toEqual([{ count: 0 }]);
 });
 
-test("declared rows follow the file; one that others refer to is not taken from under them", async () => {
+test("declared rows follow the file; referenced ones are not deleted", async () => {
   await sql("insert into app_public.leads (id, kind) values (1, 'B')");
   await edit("leads.sql", ["'First'), ('B', 'Second')", "'Changed'), ('B', 'Second'), ('C', 'Third')"]);
   expect(await sql("select * from app_hidden.kinds order by kind")).toEqual([
@@ -181,7 +181,7 @@ test.each([
   ["one is put in between", "('a', 1), ('new', 2), ('b', 3), ('c', 4)"],
   ["two change places", "('a', 2), ('b', 1), ('c', 3)"],
   ["one takes the place of one that goes", "('a', 1), ('c', 2)"],
-])("declared rows with places of their own: %s", async (_title, rows) => {
+])("declared rows with positions: %s", async (_title, rows) => {
   await edit("leads.sql", ["('a', 1), ('b', 2), ('c', 3)", rows]);
   const found = await sql<{ name: string; position: number }>(
     "select name, position from app_hidden.columns order by position",
@@ -191,7 +191,7 @@ test.each([
   );
 });
 
-test("structure that differs is told in a sentence each and left alone", async () => {
+test("different structure is reported, one sentence each, and not changed", async () => {
   await sql(`
     create index by_hand on app_public.units (name);
     alter table app_public.units alter name drop not null;
@@ -211,7 +211,7 @@ test("structure that differs is told in a sentence each and left alone", async (
   ]);
 });
 
-test("an object that cannot be made for want of a column is refused, after the sentence that says which is lacking", async () => {
+test("an object that needs a missing column is refused, after the sentence about that column", async () => {
   await sql("drop view app_public.names; alter table app_public.units drop column name cascade");
   await expect(edit("units.sql", ["select true", "select id > 0"])).rejects.toThrow(
     /^The database could not create view app_public\.names: column .*name.* does not exist/,
@@ -219,7 +219,7 @@ test("an object that cannot be made for want of a column is refused, after the s
   expect(lines[0]).toBe("The database lacks column app_public.units.name, which the migrations create.");
 });
 
-test("a declared row that does not become what was declared is told, and keeps nobody from starting", async () => {
+test("a declared row with a different result is reported, and does not prevent a start", async () => {
   await sql("insert into app_hidden.kinds values ('X', 'Undeletable')");
   await folder.objects({
     "keep.sql": `
@@ -232,7 +232,7 @@ test("a declared row that does not become what was declared is told, and keeps n
   );
 });
 
-test("structure that hangs on a function is never dropped with it", async () => {
+test("structure that depends on a function is never dropped with it", async () => {
   await sql("alter table app_public.units add constraint by_hand check (app_hidden.visible(id))");
   await expect(
     edit("units.sql", [
@@ -247,7 +247,7 @@ test("structure that hangs on a function is never dropped with it", async () => 
   ]);
 });
 
-test("a table that does not change is not locked; one that does is waited for, again and again, and then the holder is named", async () => {
+test("an unchanged table is not locked; a changed one is waited for repeatedly, and then the blocking session is named", async () => {
   const holder = new Client({ connectionString: database.ownerUrl, application_name: "a long report" });
   await holder.connect();
   const target = new Client({ connectionString: database.ownerUrl });

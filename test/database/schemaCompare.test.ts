@@ -31,7 +31,7 @@ test("equal catalogs have no differences", () => {
   expect(compareCatalogs(catalog, structuredClone(catalog))).toEqual([]);
 });
 
-test("names what was added, removed and changed, with the words that changed", () => {
+test("lists added, removed and changed objects, with the words that changed", () => {
   const from = [
     object("index", "a.gone", "create index gone", "a.t"),
     object("policy", "p on a.t", "using (a = 1)", "a.t"),
@@ -52,7 +52,7 @@ test("names what was added, removed and changed, with the words that changed", (
   ]);
 });
 
-test("counts what belongs to a table that is new itself", () => {
+test("reports a new table as one difference with the number of its objects", () => {
   const to = [
     object("table", "a.t", "table a.t"),
     object("column", "a.t.id", "id uuid", "a.t"),
@@ -66,7 +66,7 @@ test("counts what belongs to a table that is new itself", () => {
   ]);
 });
 
-test("tells another order of columns", () => {
+test("reports another order of columns", () => {
   const column = (name: string) => object("column", `a.t.${name}`, name, "a.t");
   const lines = report([column("a"), column("b"), column("c")], [column("c"), column("a"), column("b")]);
   expect(lines.slice(1)).toEqual(["~ columns of a.t", "    from a, b, c", "    to   c, a, b"]);
@@ -75,7 +75,7 @@ test("tells another order of columns", () => {
 const wrapped = "\n  select 'one ' -- why\n    'two',\n    f( a )\n";
 const unwrapped = " select 'one two', f(a) /* no */";
 
-test("space, comments and the wrapping of strings count unless they are ignored", () => {
+test("white space, comments and the wrapping of strings count unless they are ignored", () => {
   expect(bodies(wrapped, unwrapped)).not.toEqual([]);
   expect(bodies(wrapped, unwrapped, { ignoreSpace: true })).toEqual([]);
 });
@@ -84,7 +84,7 @@ test("two strings in one line are not one", () => {
   expect(bodies("select 'a' 'b'", "select 'ab'", { ignoreSpace: true })).not.toEqual([]);
 });
 
-test("space inside of a literal counts unless that is ignored, too", () => {
+test("white space inside of a literal counts unless it is ignored, too", () => {
   const [from, to] = ["execute 'select  1 -- why\n'", "execute 'select 1'"];
   expect(bodies(from, to, { ignoreSpace: true })).not.toEqual([]);
   expect(bodies(from, to, { ignoreSpaceInLiterals: true })).toEqual([]);

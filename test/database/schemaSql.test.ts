@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Tables of every sort, two enumerations, a domain, a type, a view, and all that belongs to them. */
+/** Tables of every kind, two enumerations, a domain, a type, a view, and everything that belongs to them. */
 const sample =
   /\b(?:app_public\.(?:leads|lead_notes|lead_status|lead_status_values|note_visibility|note_visibility_values|short_text|address|binding_offers)|app_private\.(?:search_texts|search_leads|tracker_hits)|app_hidden\.(?:transitions|report_columns))\b/;
 
@@ -28,11 +28,11 @@ function sampled(): CatalogObject[] {
     ({ kind, identity, on }) =>
       sample.test(on ?? identity) || ["extension", "schema", "default privileges"].includes(kind),
   );
-  // Of many rows a few.
+  // Of many rows, only some.
   return own.filter((object, index) => object.kind !== "row" || own[index - 3]?.on !== object.on);
 }
 
-test("tells every object, in one place", () => {
+test("contains every object once", () => {
   const objects = sampled();
   expect(new Set(objects.map(({ kind }) => kind)).size).toBeGreaterThanOrEqual(17);
   const sections = (all: CatalogObject[]) => renderSchema(all).split(/^-{100}\n/m);
@@ -44,18 +44,18 @@ test("tells every object, in one place", () => {
       after.filter((part) => !before.includes(part)),
     ];
     expect([object.identity, gone.length > 0 || come.length > 0]).toEqual([object.identity, true]);
-    // A table that loses its row, or a function its trigger, is told elsewhere.
+    // A table without a row and a function without a trigger are written in another place.
     expect([object.identity, gone.length <= 3]).toEqual([object.identity, true]);
   }
 });
 
-test("has lines of at most 120 characters, beside bodies of functions and long literals", () => {
+test("has lines of at most 120 characters, except for bodies of functions and long literals", () => {
   const [declarations, rows] = renderSchema(catalog)
     .replaceAll(/\$(\w+)\$[\s\S]*?\$\1\$/g, "$body$")
     .split(/^-- Rows$/m);
   const long = (text: string) => text.split("\n").filter((line) => line.length > 120);
   expect(long(declarations!)).toEqual([]);
-  // The text of a row is not broken, but each begins in a line of its own.
+  // Rows are not wrapped, but each begins on a line of its own.
   expect(long(rows!).filter((line) => !/^ *\(?(?:'|select |"|[^']*'')/.test(line))).toEqual([]);
 });
 
@@ -73,7 +73,7 @@ test.each([
   expect(format(sql)).toBe(formatted);
 });
 
-test("breaks long expressions where they are joined", () => {
+test("breaks long expressions at their operators", () => {
   const part = (name: string) => `(${name.repeat(40)} IS DISTINCT FROM 1)`;
   expect(format(`CHECK ((${part("a")} AND (${part("b")} OR ${part("c")})))`).split("\n")).toEqual([
     "check (",
@@ -86,7 +86,7 @@ test("breaks long expressions where they are joined", () => {
   ]);
 });
 
-test("says in one statement what the same roles have", () => {
+test("combines grants to the same roles in one statement", () => {
   const grant = (text: string) =>
     ({ kind: "grant", identity: text, definition: text, create: "", drop: "" }) as const;
   const grants = [
@@ -105,7 +105,7 @@ test("says in one statement what the same roles have", () => {
   ]);
 });
 
-test("a comment's own lines can be told from those that continue", () => {
+test("line breaks of a comment can be distinguished from continuations", () => {
   const lines = commentLines(`@tag value\n\n${"word ".repeat(30).trim()}`);
   expect(lines.slice(0, 2)).toEqual(["-- @tag value", "--"]);
   expect(lines[2]).toMatch(/^-- word .* word$/);

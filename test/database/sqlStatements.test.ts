@@ -3,7 +3,7 @@ import { offsetOfPosition, placeAt, splitStatements } from "../../src/database/s
 
 const texts = (sql: string) => splitStatements(sql).map(({ text }) => text);
 
-test("a semicolon inside a string, quoted name, comment, dollar quote or parentheses ends no statement", () => {
+test("a semicolon inside a string, quoted name, comment, dollar quote or parentheses does not end a statement", () => {
   expect(texts("select 'a;''b'; select 2")).toEqual(["select 'a;''b';", "select 2"]);
   expect(texts(String.raw`select E'a\';b', '\'; select 1;`)).toEqual([
     String.raw`select E'a\';b', '\';`,
@@ -18,7 +18,7 @@ test("a semicolon inside a string, quoted name, comment, dollar quote or parenth
   expect(texts("create rule r as on insert to t do also (select 1; select 2); select 3;")).toHaveLength(2);
 });
 
-test("names and parameters with dollars open no quote", () => {
+test("names and parameters with dollars do not open a quote", () => {
   expect(texts("select a$b$ from t; select $1; select 2 as b$b$;")).toEqual([
     "select a$b$ from t;",
     "select $1;",
@@ -26,7 +26,7 @@ test("names and parameters with dollars open no quote", () => {
   ]);
 });
 
-test("the body of a function in standard SQL belongs to its statement, a transaction's begin does not", () => {
+test("the body of a function in standard SQL belongs to its statement, the begin of a transaction does not", () => {
   const body =
     "create or replace function f() returns int language sql begin atomic; select case when true then 1 end; select 2; end;";
   expect(texts(`${body}\nselect 1;`)).toEqual([body, "select 1;"]);
@@ -34,7 +34,7 @@ test("the body of a function in standard SQL belongs to its statement, a transac
   expect(texts("create procedure p() begin atomic insert into t values (1); end; commit;")).toHaveLength(2);
 });
 
-test("comments between statements belong to none; offset and line say where each begins", () => {
+test("comments between statements belong to none; offset and line are those of the statement", () => {
   const sql = "-- first\n\n/* more */ select\n  1;\n\n-- second\nselect 2;;\n-- the end\n";
   expect(splitStatements(sql)).toEqual([
     { text: "select\n  1;", offset: sql.indexOf("select"), line: 3 },
@@ -43,12 +43,12 @@ test("comments between statements belong to none; offset and line say where each
   expect(splitStatements("-- nothing\n")).toEqual([]);
 });
 
-test("what is left open runs to the end, and the server says so", () => {
+test("unterminated text extends to the end, and the server reports it", () => {
   for (const open of ["select 'a", 'select "a', "select $$a", "select 1 /* a", "select (1"])
     expect(texts(`${open}; select 2;`)).toHaveLength(1);
 });
 
-test("a string that goes on in the next line is one token, and letters beyond the first plane count once", () => {
+test("a string that continues on the next line is one token, and characters beyond the first plane count once", () => {
   expect(texts("comment on table t is E'a\\n'\n  'b;'; select 1;")).toHaveLength(2);
   const sql = "select '😀',\n  wrong";
   const offset = offsetOfPosition(sql, 15);

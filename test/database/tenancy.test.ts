@@ -26,7 +26,7 @@ const names = async (text: string, values: unknown[] = []) =>
 const tablesOf = (...tenancies: Tenancy[]) =>
   found.tables.filter(({ tenancy }) => tenancies.includes(tenancy)).map(({ table }) => table);
 
-test("each table has its place, and none is without one", async () => {
+test("the tenancy of each table is known", async () => {
   expect(found.tables.map(({ table }) => table).toSorted()).toEqual(
     await names(`select schemaname || '.' || tablename as name from pg_tables t
       where schemaname like 'app\\_%' and not exists (select from pg_inherits
@@ -41,7 +41,7 @@ test("each table has its place, and none is without one", async () => {
          join information_schema.tables using (table_schema, table_name)
          where column_name = 'organization_id' and is_nullable = 'NO' and table_type = 'BASE TABLE'
            and table_schema || '.' || table_name = any ($1)`,
-        // The directory of those that have moved stays.
+        // The directory of moved organizations remains.
         [
           found.tables
             .map(({ table }) => table)
@@ -53,14 +53,14 @@ test("each table has its place, and none is without one", async () => {
 });
 
 test("reference tables are those that migrations fill", async () => {
-  // Rows that each installation starts with, and changes.
+  // Rows that each installation has from the start, and changes.
   const begun = ["app_private.access_versions", "app_private.schema_objects", "app_private.stored_files"];
   const filled = [...(await filledTables(client)), ...begun];
   const references = [...tablesOf("reference"), ...begun];
   expect(new Set(references)).toEqual(new Set(filled));
 });
 
-test("keys lack the organization exactly where their definitions do", async () => {
+test("keys lack the organization only where their definitions do", async () => {
   const rows = tablesOf("direct", "parent", "partly");
   const unique = await names(
     `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
@@ -81,7 +81,7 @@ test("keys lack the organization exactly where their definitions do", async () =
   expect(found.outwardKeys).toEqual([]);
 });
 
-test("a new table that names nobody is found, and one by way of a parent is not", async () => {
+test("a new table without a reference to an organization is reported, and one with an indirect reference is not", async () => {
   await client.query("begin");
   await client.query(`
     create table app_public.nobodys (id uuid primary key);
@@ -99,7 +99,7 @@ test("a new table that names nobody is found, and one by way of a parent is not"
   expect(uniqueKeys.map(({ name }) => name)).toEqual(expect.arrayContaining(["leads_own_pkey"]));
 });
 
-test("whatever belongs to an organization moves with it, and of each table of accounts it is known whether it does", async () => {
+test("all rows of an organization move with it, and it is defined for each table of accounts whether it moves", async () => {
   const { tables } = await readMovedTables(client);
   const moved = new Set(tables.map(({ name }) => name));
   const staying = found.tables
@@ -111,7 +111,7 @@ test("whatever belongs to an organization moves with it, and of each table of ac
     "app_private.pending_events",
     "app_private.stored_files",
   ]);
-  // Without a key, all rows of a table are replaced where one differs.
+  // Without a key, all rows of a table are replaced if one differs.
   expect(tables.filter(({ key }) => key.length === 0).map(({ name }) => name)).toEqual([
     "app_hidden.promotion_targets",
     "app_private.lead_turns",

@@ -13,7 +13,7 @@ function messagesOf(bytes: Buffer): [type: string, body: Buffer][] {
   return found;
 }
 
-/** What a Bind message says. */
+/** The contents of a Bind message. */
 function bound(body: Buffer) {
   let at = 0;
   const text = () => {
@@ -35,7 +35,7 @@ function bound(body: Buffer) {
   return { portal, statement, formats, values, columns };
 }
 
-test("a batch is one piece, in the order of its messages", () => {
+test("a batch is one buffer, in the order of its messages", () => {
   const messages = new WireMessages();
   messages.close("old");
   messages.parse("new", "select 'ö'");
@@ -54,10 +54,10 @@ test("a batch is one piece, in the order of its messages", () => {
   expect(messages.take()).toHaveLength(0);
 });
 
-/** Bytes as characters, which are compared faster. */
+/** Bytes as a string, which is compared faster. */
 const latin1 = (value: string | Buffer) => Buffer.from(value as string).toString("latin1");
 
-test("values arrive as they are: texts of any length and script, bytes, and null", () => {
+test("values arrive unchanged: texts of any length and script, bytes, and null", () => {
   const messages = new WireMessages(8);
   const texts = ["", "a", "ö北🏠", "北".repeat(999), "🏠".repeat(70_000), "a".repeat(1_001)];
   messages.bind("s", [...texts, null, undefined]);
@@ -75,7 +75,7 @@ test("values arrive as they are: texts of any length and script, bytes, and null
   expect(bound(second)).toMatchObject({ formats: [0, 1, 0], values: ["a", latin1(bytes), null] });
 });
 
-test("what could not be encoded is not sent with the next batch", () => {
+test("values that could not be encoded are not sent with the next batch", () => {
   const messages = new WireMessages();
   messages.execute();
   messages.clear();

@@ -2,19 +2,25 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 // oxlint-disable-next-line no-restricted-imports -- being slow is what it is for
 import { setTimeout as pause } from "node:timers/promises";
 
-/** A TCP proxy in front of PostgreSQL that counts round trips and can make the way longer. */
+/** A TCP proxy in front of PostgreSQL that counts round trips and can add latency. */
 export interface WireProxy {
   readonly port: number;
-  /** How often a connection was answered, up to ReadyForQuery, before it sent more, since the last call; one more per connection made. */
+  /**
+   * The number of round trips since the last call: responses up to ReadyForQuery that were followed by more
+   * data, and one for each connection.
+   */
   takeRoundTrips(): number;
-  /** What was sent to the server since the last call, as Latin-1: texts of statements and values of parameters are in it. */
+  /**
+   * The data sent to the server since the last call, as Latin-1: contains texts of statements and values of
+   * parameters.
+   */
   takeSent(): string;
-  /** Cuts every connection, as a broken network does. */
+  /** Closes every connection, like a broken network. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** Starts the proxy; `delay` milliseconds are added to each way. */
+/** Starts the proxy; `delay` milliseconds are added in each direction. */
 export async function startWireProxy(targetPort: number, delay = 0): Promise<WireProxy> {
   const sockets = new Set<Socket>();
   let roundTrips = 0;
@@ -74,7 +80,7 @@ function forward(from: Socket, to: Socket, delay: number, see: (chunk: Buffer) =
   });
 }
 
-/** Walks through the server's messages (type byte, length, body) however they are cut into chunks. */
+/** Parses the server's messages (type byte, length, body), however they are split into chunks. */
 function messageCounter(type: string, found: () => void): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0);
   let skip = 0;

@@ -22,11 +22,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-test("an engine has no more connections than its share, and the others have what it leaves", async () => {
+test("an engine has at most its share of connections, and others can use the rest", async () => {
   const [greedy, modest] = [shareOf(pool, 2), shareOf(pool, 2)];
   const held: PoolClient[] = [await greedy.connect(), await greedy.connect()];
   const third = greedy.connect().then((client) => held.push(client));
-  // Whoever waits for its share waits for no connection of the pool.
+  // A statement that waits for its share does not wait for a connection of the pool.
   expect((await modest.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
   expect([held.length, pool.totalCount]).toEqual([2, 3]);
   held.pop()!.release();
@@ -34,11 +34,11 @@ test("an engine has no more connections than its share, and the others have what
   expect(held.length).toBe(2);
   for (const client of held) client.release();
   await expect(greedy.query("select 1 / 0")).rejects.toThrow("division by zero");
-  // Refusals give their place back.
+  // Refused requests release their slots.
   expect((await Promise.all([1, 2, 3].map(() => greedy.query("select 1")))).length).toBe(3);
 });
 
-test("the end of a share ends no connection; an engine by itself has a pool of its own", async () => {
+test("the end of a share closes no connection; a separate engine has a pool of its own", async () => {
   await shareOf(pool, 1).end();
   expect((await pool.query("select 1 as one")).rowCount).toBe(1);
   const own = workPoolOf(undefined, {

@@ -18,7 +18,7 @@ interface Reply {
   text: string;
 }
 
-/** Sends a request as it is, and gives the answer as it came. */
+/** Sends a request unchanged, and returns the raw response. */
 const send = (
   { token }: Pick<Person, "token">,
   {
@@ -59,7 +59,7 @@ const LEADS = "{ leads(first: 50) { id name status version updatedAt } }";
 const LEAD = "query ($id: ID!) { lead(id: $id) { id name status assignee { id firstName } } }";
 const UNITS = "query ($id: ID!) { project(id: $id) { title units { id status price version } } }";
 
-/** Asks until the query is compiled, and gives the last answer. */
+/** Repeats the request until its query is compiled, and returns the last response. */
 async function compiled(
   person: Pick<Person, "token">,
   query: string,
@@ -83,7 +83,7 @@ afterAll(() => {
   return deals?.stop();
 });
 
-test("what has not changed is not sent again, and not read again either", async () => {
+test("unchanged responses are neither sent nor read again", async () => {
   const [one, two] = deals.stock.leads as [string, string];
   const before = await compiled(deals.owen, LEAD, [one, two]);
   const tag = before.headers.etag as string;
@@ -93,7 +93,7 @@ test("what has not changed is not sent again, and not read again either", async 
   expect([result.status, result.text, result.headers.etag]).toEqual([304, "", tag]);
   expect(result.headers["plat-position"]).toEqual(expect.any(String));
   expect(count).toBe(0);
-  // Another lead, another document, another viewer: another answer.
+  // Another lead, another document, another viewer: another response.
   expect((await ask(deals.owen, LEAD, { id: one }, tag)).status).toBe(200);
   expect((await ask(deals.owen, LEAD.replace("status", "status email"), { id: two }, tag)).status).toBe(200);
   expect((await ask(deals.max, LEAD, { id: two }, tag)).status).toBe(200);
@@ -103,14 +103,14 @@ test("what has not changed is not sent again, and not read again either", async 
   const after = await ask(deals.owen, LEAD, { id: two }, tag);
   expect([after.status, dataOf(after)]).toEqual([200, dataOf(before)]);
   expect(after.headers.etag).not.toBe(tag);
-  // Without being asked for, it costs no statement of its own.
+  // Requests without If-None-Match take no additional statement.
   const plain = await deals.statements(() =>
     send(deals.owen, { body: { query: LEAD, variables: { id: two } } }),
   );
   expect([plain.count, plain.result.headers.etag]).toEqual([1, undefined]);
 });
 
-test("a change that no event tells of is noticed too: one that is erased, and one of what is secret", async () => {
+test("changes without an event are detected too: of an erased record, and of secret data", async () => {
   const id = deals.stock.leads[0]!;
   for (const change of [
     "update app_public.leads set status_before_deal = case when status_before_deal is null then 'NEW'::app_public.lead_status end where id = $1",
@@ -123,7 +123,7 @@ test("a change that no event tells of is noticed too: one that is erased, and on
   }
 });
 
-test("the catalog says what a statement reads; what depends on the clock or has no events is not told apart", async () => {
+test("the tables that a statement reads are known from the catalog; it is not cached if it depends on the clock or on tables without events", async () => {
   const reads = await ReadsOf.load(deals.owner);
   const reachOf = (text: string) => reads.find([text]).reach;
   for (const [text, reach] of [
@@ -131,7 +131,7 @@ test("the catalog says what a statement reads; what depends on the clock or has 
     ["select from app_public.units", "whole"],
     ["select from app_hidden.masked_users", "whole"],
     ["select from app_hidden.masked_reservations", "whole"],
-    // Members whose second factor is due, deliveries, addresses that are signed for a while, settings of a request.
+    // Members with a deadline for their second factor, deliveries, signed URLs, settings of a request.
     ["select from app_hidden.masked_organization_user_connections", "unknown"],
     ["select from app_public.webhook_deliveries", "unknown"],
     ["select app_hidden.file_address(null)", "unknown"],
@@ -139,7 +139,7 @@ test("the catalog says what a statement reads; what depends on the clock or has 
     ["select from app_public.leads where inserted_at > now()", "unknown"],
   ] as const)
     expect([text, reachOf(text)]).toEqual([text, reach]);
-  // Of what is thought to show nobody more than their part, it shows nobody more.
+  // Tables that should show nobody more than their own records indeed do not.
   const { rows: tables } = await deals.owner.query<{ relname: string }>(
     "select relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' where relnamespace = 'app_public'::regnamespace and relkind in ('r', 'p') order by 1",
   );
@@ -171,7 +171,7 @@ test("the catalog says what a statement reads; what depends on the clock or has 
   }
 });
 
-test("a token that has ended gets no 304, nor does who is no member any more", async () => {
+test("an expired token gets no 304, nor does a former member", async () => {
   const guest = await deals.signUp("Gus Guest");
   const { rows } = await deals.owner.query(
     "insert into app_public.organization_user_connections (organization_id, user_id, role) select organization_id, $1, 'MEMBER' from app_public.projects where id = $2 returning id",
@@ -188,7 +188,7 @@ test("a token that has ended gets no 304, nor does who is no member any more", a
   expect((await ask(guest, LEADS, {}, again)).status).toBe(401);
 });
 
-test("a registered query is asked for by GET, and nothing else is", async () => {
+test("only a registered query can be requested by GET", async () => {
   const idOf = async (text: string) => {
     const id = `sha256:${createHash("sha256").update(text).digest("hex")}`;
     await deals.owner.query("select app_private.register_document($1, $2)", [id, text]);
@@ -209,7 +209,7 @@ test("a registered query is asked for by GET, and nothing else is", async () => 
     expect([query, (await send(deals.owen, { path: `/graphql${query}` })).status]).toEqual([query, status]);
 });
 
-/** Lists that a random deal changes, each with or without an id. */
+/** Lists that a random deal changes, with and without ids. */
 const documents = [
   LEADS,
   "{ leads(first: 50) { id status assignee { id firstName } project { id title } } }",
@@ -236,7 +236,7 @@ testWithSeeds("after random deals, what is told to be unchanged is what is answe
     if (text !== "" && headers.etag) answered.push(query);
   }
   expect(answered.length).toBeGreaterThan(5);
-  const look = async (): Promise<void> => {
+  const compare = async (): Promise<void> => {
     for (const person of people)
       for (const query of answered) {
         const key = `${person.token} ${query}`;
@@ -252,7 +252,7 @@ testWithSeeds("after random deals, what is told to be unchanged is what is answe
         kept.set(key, { tag: reply.headers.etag, data: dataOf(reply) });
       }
   };
-  await look();
+  await compare();
   await fc.assert(
     fc.asyncProperty(fc.array(moves(4), { minLength: 1, maxLength: 3 }), async (players) => {
       await Promise.all(
@@ -260,8 +260,8 @@ testWithSeeds("after random deals, what is told to be unchanged is what is answe
           for (const step of steps) await play(deals, step);
         }),
       );
-      await look();
-      await look();
+      await compare();
+      await compare();
     }),
     { seed, numRuns: long ? 40 : 4, endOnFailure: true },
   );

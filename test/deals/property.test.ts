@@ -32,12 +32,12 @@ testWithSeeds("random deals of several people at once break no rule", async (see
         );
         expect(await brokenInvariants(deals.owner)).toEqual({});
         await passTime(deals.owner, `${hours} hours`);
-        await deals.owen.get("{ viewer { id } }"); // whoever reads next settles what is due
+        await deals.owen.get("{ viewer { id } }"); // the next reader expires what is due
         expect(await brokenInvariants(deals.owner)).toEqual({});
       },
     ),
     { seed, numRuns: 12, endOnFailure: true },
   );
-  // It would prove nothing if everything was refused.
+  // If everything were refused, the test would assert nothing.
   expect(codes.get("OK")).toBeGreaterThan(100);
 });

@@ -30,7 +30,10 @@ const fileOf = (text: string): ObjectFile => ({
 });
 let [before, applied] = [fileOf(""), ""];
 
-/** Saves the file of objects and current.sql. @returns the catalog, with the rows that the call of a generator writes. */
+/**
+ * Saves the file of objects and current.sql.
+ * @returns the catalog, with the rows that the call of a generator writes.
+ */
 async function save(objects: string, current: string) {
   const file = fileOf(objects);
   return await migrateOn(ownerUrl(database.ownerUrl), async (owner) => {
@@ -54,26 +57,26 @@ alter table app_public.signs enable row level security;
 `;
 const call = (readers: string) =>
   `select app_private.make_project_table('signs', 'sign', '${readers}', 'marketing.manage');`;
-const said = `comment on table app_public.signs is 'A sign.';
+const comment = `comment on table app_public.signs is 'A sign.';
 comment on index app_public.signs_organization is 'An index.';
 grant insert (project_id) on app_public.signs to plat_user;
 `;
 
-test("the call of a generator that becomes another one, goes and comes back, and a table that is edited and goes leave nothing behind", async () => {
+test("changed, removed and restored calls of a generator, and an edited and removed table, leave nothing behind", async () => {
   const none = await save("", "");
-  const made = await save(said + call("marketing.read"), table("label text"));
-  const other = await save(said + call("units.read"), applied);
+  const made = await save(comment + call("marketing.read"), table("label text"));
+  const other = await save(comment + call("units.read"), applied);
   const changed = differences(other, made);
   expect(changed.map(({ identity }) => identity)).toEqual([
     "policy readers on app_public.signs",
     "comment on constraint signs_project_id_fkey on app_public.signs",
   ]);
-  expect(differences(await save(said + call("marketing.read"), applied), made)).toEqual([]);
+  expect(differences(await save(comment + call("marketing.read"), applied), made)).toEqual([]);
 
-  const without = await save(said, applied);
+  const without = await save(comment, applied);
   const kinds = new Set(without.filter(({ identity }) => /\bsigns\b/.test(identity)).map(({ kind }) => kind));
   expect(["policy", "trigger", "function", "row"].filter((kind) => kinds.has(kind as "row"))).toEqual([]);
-  expect(differences(await save(said + call("marketing.read"), applied), made)).toEqual([]);
+  expect(differences(await save(comment + call("marketing.read"), applied), made)).toEqual([]);
 
   const edited = await save(before.text, table("label text, colour text"));
   expect(differences(edited, made).map(({ identity }) => identity)).toEqual([

@@ -12,7 +12,7 @@ import {
 import { editOf, refersToDropped, namesOf } from "../../src/dev/editCurrent.ts";
 import { isCall } from "../../src/dev/undoCalls.ts";
 
-test("recognizes what a statement creates, and how it is dropped", () => {
+test("recognizes the object that a statement creates, and how to drop it", () => {
   expect(
     createdObject(
       "create function app_public.f(a int default 1,\n  b text) returns setof app_public.t\nlanguage sql as $$ select 1 $$",
@@ -45,7 +45,7 @@ test("recognizes what a statement creates, and how it is dropped", () => {
     expect(createdObject(none)).toBeUndefined();
 });
 
-test("functions and views are replaced; policies and triggers dropped before they are made", () => {
+test("functions and views are replaced; policies and triggers are dropped before they are created", () => {
   expect(replacementFor("create function f() returns int language sql as 'select 1'")).toMatch(
     /^create or replace function f\(\)/,
   );
@@ -54,7 +54,7 @@ test("functions and views are replaced; policies and triggers dropped before the
   expect(replacementFor("comment on table t is 'T.'")).toBe("comment on table t is 'T.'");
 });
 
-test("grants and comments speak of the object of just that name", () => {
+test("grants and comments refer to the object with exactly that name", () => {
   expect(describesObject("grant execute on function app_public.f to plat_user", "app_public.f")).toBe(true);
   expect(describesObject("comment on function app_public.f(int) is 'F.'", "app_public.f")).toBe(true);
   expect(describesObject("grant execute on function app_public.f_more to plat_user", "app_public.f")).toBe(
@@ -63,7 +63,7 @@ test("grants and comments speak of the object of just that name", () => {
   expect(describesObject("select app_private.make('app_public.f')", "app_public.f")).toBe(false);
 });
 
-test("a comment tells what it is on", () => {
+test("a comment refers to its object", () => {
   expect(commentTarget("comment on column app_public.t.is_open is 'Whether it is open.'")).toBe(
     "column app_public.t.is_open",
   );
@@ -71,7 +71,7 @@ test("a comment tells what it is on", () => {
   expect(commentTarget("grant select on t to plat_user")).toBeUndefined();
 });
 
-test("a grant or a comment that is gone is taken back; nothing else is for certain", () => {
+test("removed grants and comments can be revoked; other removed statements cannot", () => {
   expect(
     undoStatement("grant insert (a, b), update (b), delete\n  on app_public.t to plat_user, plat_anonymous;"),
   ).toBe("revoke insert (a, b), update (b), delete on app_public.t from plat_user, plat_anonymous;");
@@ -92,14 +92,14 @@ test("a grant or a comment that is gone is taken back; nothing else is for certa
     expect(undoStatement(none)).toBeUndefined();
 });
 
-test("grants on one object are told", () => {
+test("finds the grants on one object", () => {
   const one = "grant select on app_public.t to plat_user";
   expect(grantsOnSame(one, "grant update (a)\n on app_public.t to plat_anonymous;")).toBe(true);
   expect(grantsOnSame(one, "grant select on app_public.ts to plat_user")).toBe(false);
   expect(grantsOnSame("select 1", "select 1")).toBe(false);
 });
 
-test("a function's body does not count for its frame, all else does", () => {
+test("the frame of a function excludes its body, and nothing else", () => {
   const made = (body: string, more = "") =>
     `create function f() returns int language sql ${more} as $$ ${body} $$;`;
   expect(withoutBody(made("select 1"))).toBe(withoutBody(made("select 2")));
@@ -109,7 +109,7 @@ test("a function's body does not count for its frame, all else does", () => {
   );
 });
 
-test("a difference is shown by the API unless it is a policy, a trigger, a function's body, or internal", () => {
+test("a difference is visible in the API unless it is a policy, a trigger, a function's body, or internal", () => {
   const object = (kind: "function" | "policy" | "trigger" | "comment", create: string) => ({
     kind,
     identity: `${kind} f`,
@@ -142,7 +142,7 @@ test("a difference is shown by the API unless it is a policy, a trigger, a funct
   expect(isShownAs("grant", "grant SELECT on table app_public.leads to plat_user")).toBe(true);
 });
 
-test("of an edit of current.sql, what is gone is dropped where that is a table or an index, and what follows is run anew", () => {
+test("after an edit of current.sql, removed tables and indexes are dropped, and later statements are executed again", () => {
   const first = "create table app_public.firsts (id uuid);";
   const second = "create table if not exists app_public.seconds (id uuid, label text);";
   const onSecond =
@@ -166,7 +166,7 @@ test("of an edit of current.sql, what is gone is dropped where that is a table o
     expect(editOf("", other)).toBeUndefined();
 });
 
-test("what is about a table that was dropped is known by its name, and about a function by what makes it or speaks of it", () => {
+test("statements about a dropped table are found by its name, and those about a function by its definition and name", () => {
   const dropped = { tables: namesOf(["app_public.seconds"]), others: ["app_public.seconds_label"] };
   for (const text of [
     "select app_private.make_record('seconds', 'second');",
@@ -183,7 +183,7 @@ test("what is about a table that was dropped is known by its name, and about a f
     expect(refersToDropped(text, dropped)).toBe(false);
 });
 
-test("a call of a generator is told from other statements", () => {
+test("a call of a generator is distinguished from other statements", () => {
   expect(isCall("select app_private.make_record('t', 's');")).toBe(true);
   for (const other of ["insert into app_private.limits select 1;", "select 1;", "grant select on t to r;"])
     expect(isCall(other)).toBe(false);

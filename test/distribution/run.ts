@@ -40,7 +40,7 @@ const settings = {
 const folders: string[] = [];
 const servers: Postmaster[] = [];
 
-/** Starts the engine on a cluster, to which everybody on this machine may connect. */
+/** Starts the engine on a cluster to which everybody on this machine may connect. */
 async function start(data: string): Promise<string> {
   const runAs = databaseUser(data);
   const rules = join(data, "pg_hba.conf");
@@ -88,12 +88,12 @@ async function worker(): Promise<string> {
 }
 
 async function addEngine(client: Client): Promise<void> {
-  // Not by "cascade", with which its script meets a schema of its own.
+  // Without "cascade", because its script fails for a schema that exists.
   await client.query("create extension if not exists citus_columnar");
   await client.query("create extension citus");
 }
 
-/** How often something is refused with which words; names and ids are left out. */
+/** The number of refusals by message, without names and ids. */
 class Refusals {
   readonly #found = new Map<string, { count: number; first: string }>();
 
@@ -112,7 +112,10 @@ class Refusals {
   }
 }
 
-/** Tries each statement by itself. @returns what was taken */
+/**
+ * Executes each statement separately.
+ * @returns the accepted ones
+ */
 async function attempt(
   client: Client,
   title: string,
@@ -145,7 +148,7 @@ const distributedTables = (found: Tenancies) =>
       sql: `select create_distributed_table('${table}', '${path.at(-1)}')`,
     }));
 
-/** Keys as the engine wants them: those without the organization are dropped, or get it where the table has it. */
+/** Adapts keys to the engine: those without the organization are dropped, or extended by it if the table has it. */
 async function adaptKeys(client: Client, found: Tenancies): Promise<void> {
   const direct = new Set(
     found.tables.filter(({ tenancy }) => tenancy === "direct").map(({ table }) => table),

@@ -7,7 +7,7 @@ import { migratedFolder, startService } from "../harness/service.ts";
 
 const repository = join(import.meta.dirname, "../..");
 
-/** Plays the day against a service whose data are in that folder. */
+/** Executes the business day against a service with this data folder. */
 async function play(address: string, dataDir: string): Promise<{ code: number | null; output: string }> {
   const child = startChild(["example/day.ts"], {
     cwd: repository,
@@ -21,7 +21,7 @@ async function play(address: string, dataDir: string): Promise<{ code: number | 
   return { code, output };
 }
 
-test("the day goes from the first account to the resale, and tells what it did", async () => {
+test("the day runs from the first account to the resale, and prints its steps", async () => {
   await using folder = await migratedFolder();
   await using service = await startService({ env: { DATA_DIR: folder.path } });
   const { code, output } = await play(service.baseUrl, folder.path);
@@ -33,7 +33,7 @@ test("the day goes from the first account to the resale, and tells what it did",
   const sections = [...output.matchAll(/^\d+\. .*$/gm)].map(([line]) => line);
   expect([...guide.matchAll(/^## (\d+\. .*)$/gm)].map(([, title]) => title)).toEqual(sections);
 
-  for (const said of [
+  for (const sentence of [
     "The price list brought 200 homes",
     "160 of 200 are released",
     "takes part as AGENCY: Vera Stone can have leads",
@@ -58,5 +58,5 @@ test("the day goes from the first account to the resale, and tells what it did",
     "Ada was signed in at 2 places and is at 1 now",
     "Ein Passwort hat 10 oder mehr Zeichen",
   ])
-    expect(output).toContain(said);
+    expect(output).toContain(sentence);
 });

@@ -26,11 +26,11 @@ afterAll(async () => {
 
 const read = (file: string) => readFile(join(repository, file), "utf8");
 
-test("generated parts are what the database says", async () => {
+test("generated parts agree with the database", async () => {
   for (const [file, { is, shall }] of await guides(owner)) expect([file, is]).toEqual([file, shall]);
 });
 
-test("the guide of states tells steps by hand from those of the service", async () => {
+test("the guide of states distinguishes manual transitions from those of the service", async () => {
   const states = await read("docs/states.md");
   expect(states).toMatch(/^\| NEW +\| .*CONTACTED.* \| CONVERTED +\|$/m);
 });
@@ -52,7 +52,7 @@ test("codes of errors are the same in the code, in the database and in the guide
   expect(inGuide).toEqual(inCode);
 });
 
-test("SQL refuses with codes of the registry only", async () => {
+test("SQL only raises codes of the registry", async () => {
   const { rows } = await owner.query<{ name: string; code: string }>(
     `select p.oid::regproc::text as name, m[1] as code
      from pg_proc p join pg_namespace n on n.oid = p.pronamespace, regexp_matches(p.prosrc, 'app_hidden\\.fail\\(\\s*''([^'']*)''', 'g') m
@@ -92,7 +92,7 @@ async function sources(folders: string[]): Promise<string> {
   return text;
 }
 
-test("the SQL of CONTRIBUTING.md runs, and does what it says", async () => {
+test("the SQL of CONTRIBUTING.md runs as described", async () => {
   const blocks = (await guideBlocks("CONTRIBUTING.md")).filter(({ language }) => language === "sql");
   expect(blocks.length).toBeGreaterThan(0);
   for (const { text } of blocks) await owner.query(`begin; ${text}; rollback`);
@@ -113,7 +113,7 @@ async function documents(): Promise<string[]> {
   return [...(await inFolder(".")), ...(await inFolder("docs"))];
 }
 
-/** The anchors of a document's headings, as they are made of their texts. */
+/** The anchors of a document's headings, derived from their texts. */
 const anchorsOf = (markdown: string): Set<string> =>
   new Set(
     [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
@@ -124,7 +124,7 @@ const anchorsOf = (markdown: string): Set<string> =>
     ),
   );
 
-test("the links of all documents lead somewhere", async () => {
+test("the links of all documents have existing targets", async () => {
   const broken: string[] = [];
   for (const file of await documents()) {
     for (const [, link] of (await read(file)).matchAll(/\]\(([^)\s]+)\)/g)) {
@@ -156,7 +156,7 @@ test("the README is short", async () => {
   expect((await read("README.md")).split("\n").length).toBeLessThan(150);
 });
 
-test("docs/architecture.md has every folder, and names none that is not there", async () => {
+test("docs/architecture.md has every folder, and names none that does not exist", async () => {
   const text = await read("docs/architecture.md");
   const map = text.slice(text.indexOf("## Files"));
   const paths = [
@@ -180,7 +180,7 @@ test("the commands that the guides name exist", async () => {
       expect([file, Object.keys(scripts)]).toEqual([file, expect.arrayContaining([name])]);
 });
 
-test("what the guides ask in GraphQL is valid", async () => {
+test("GraphQL documents in the guides are valid", async () => {
   const schema = buildSchema(await read("schema.graphql"));
   const files = (await readdir(join(repository, "docs"))).filter((file) => file.endsWith(".md"));
   const faults: string[] = [];

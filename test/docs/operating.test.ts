@@ -8,7 +8,7 @@ import { guideBlocks } from "../harness/guide.ts";
 import { temporaryFolder } from "../harness/service.ts";
 import { openShell } from "../harness/shell.ts";
 
-/** The headings whose commands are run here, and by whom those of the others are. */
+/** The headings whose commands are executed here, and the tests of the others. */
 const steps = ["Deploy", "Probe", "Scale", "Upgrade", "Back up", "Find out why", "Restore and move"];
 const elsewhere = {
   Probes: "test/process/monitoring",
@@ -16,13 +16,13 @@ const elsewhere = {
   Jobs: "test/browser/jobs",
 };
 
-test("its commands deploy, probe, scale, upgrade, back up, find out why, restore and move", async () => {
+test("its commands deploy, probe, scale, upgrade, back up, analyse, restore and move", async () => {
   const blocks = (await guideBlocks("docs/operating.md")).filter(({ language }) => language === "sh");
   expect(blocks.map(({ heading }) => heading).filter((heading) => !(heading in elsewhere))).toEqual(steps);
   await using folder = await temporaryFolder();
   for (const name of ["srv/plat", "mnt", "var/log"])
     await mkdir(join(folder.path, name), { recursive: true });
-  // As an earlier run has left it: the first start migrates nothing.
+  // As left by an earlier run, so that the first start migrates nothing.
   await copyDataDir(process.env.PLAT_TEST_MIGRATED!, join(folder.path, "srv/plat"));
   const ports = new Map<string, number>();
   for (const port of ["8443", "8444", "8446"]) ports.set(port, await freePort());
@@ -33,8 +33,8 @@ test("its commands deploy, probe, scale, upgrade, back up, find out why, restore
     .replaceAll(/(?<=[ =>])\/(srv|mnt|var)\//g, `${folder.path}/$1/`)
     .replaceAll(/\b84\d\d\b/g, (port) => String(ports.get(port)));
   await using shell = await openShell();
-  // Whatever fails, nothing goes on running.
-  const said = await shell
+  // No process remains after a failure.
+  const output = await shell
     .run(
       `cd '${resolve(import.meta.dirname, "../..")}'; trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${script}`,
       {
@@ -44,7 +44,7 @@ test("its commands deploy, probe, scale, upgrade, back up, find out why, restore
     )
     .finally(() => removeDataDir(join(folder.path, "srv/plat-restored")));
   const of = Object.fromEntries(
-    said.split(/^# /m).map((text) => [text.split("\n")[0]!, text.slice(text.indexOf("\n") + 1)]),
+    output.split(/^# /m).map((text) => [text.split("\n")[0]!, text.slice(text.indexOf("\n") + 1)]),
   );
   expect(of["Deploy"]).toContain('"status":"ready"');
   expect(of["Deploy"]).toContain('{"data":{"publicProjects":[]}');

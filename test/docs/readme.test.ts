@@ -25,7 +25,7 @@ afterAll(async () => {
   await folder?.[Symbol.asyncDispose]();
 });
 
-/** The value under a name anywhere in an answer. */
+/** The value of a field with this name anywhere in a response. */
 function find(answer: unknown, name: string): string | undefined {
   if (typeof answer !== "object" || answer === null) return undefined;
   for (const [key, value] of Object.entries(answer)) {
@@ -36,7 +36,7 @@ function find(answer: unknown, name: string): string | undefined {
   return undefined;
 }
 
-/** The answer with … where the document writes it for what differs each time. */
+/** The response with … for values that the document writes so, because they differ each time. */
 function masked(answer: any, written: any): unknown {
   if (written === "…" && typeof answer === "string") return "…";
   if (Array.isArray(answer)) return answer.map((item, index) => masked(item, written?.[index]));
@@ -52,7 +52,7 @@ interface Exchange {
   written: any;
 }
 
-/** Does what a document tells its reader: sets the variables, pastes the commands. */
+/** Follows the instructions of a document: sets the variables, executes the commands. */
 async function converse(
   file: string,
   section: string,
@@ -75,7 +75,7 @@ async function converse(
 test.each([
   ["README.md", "First queries", 3, ["PLAT", "TOKEN"]],
   ["docs/first-conversation.md", "A first conversation", 9, ["PLAT", "TOKEN", "LEAD"]],
-])("the conversation of %s goes as it is written", async (file, section, length, names) => {
+])("the commands of %s have the documented results", async (file, section, length, names) => {
   const { exchanges, variables } = await converse(file, section);
   expect(exchanges.length).toBeGreaterThanOrEqual(length);
   for (const { answer, written } of exchanges) {
@@ -85,7 +85,7 @@ test.each([
   expect(Object.keys(variables)).toEqual(names);
 });
 
-test("the banner names the address and the demo user, and its commands work as they are pasted", async () => {
+test("the banner contains the address and the demo user, and its commands work as they are pasted", async () => {
   const banner = await service.banner();
   expect(banner).toContain(`${service.baseUrl}/graphql`);
   expect(banner).toContain("demo@plat.example, password demo-password");
@@ -98,7 +98,7 @@ test("the banner names the address and the demo user, and its commands work as t
   expect(JSON.parse(await shell.run(signedIn.join("\n"))).data.leads).toHaveLength(5);
 });
 
-test("everybody of the demo signs in with the password that the README names", async () => {
+test("everybody of the demo can sign in with the password in the README", async () => {
   const readme = await readFile(join(import.meta.dirname, "../../README.md"), "utf8");
   for (const name of ["demo", "amir", "mei", "jonas", "sofia", "laura"]) {
     expect(readme).toContain(`\`${name}@plat.example\``);

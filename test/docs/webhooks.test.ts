@@ -63,9 +63,9 @@ test("the receiver of the guide prints the event", async () => {
       "mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }",
       { input: { projectId: world.project.id, name: "Vera" } },
     );
-    // Before it listens, the first attempt may come to nothing.
+    // Before the receiver listens, the first attempt may fail.
     const dispatched = await line;
-    // Anybody may post to an address; whoever does not sign is refused, and the receiver goes on.
+    // A request without a signature is refused, and the receiver continues.
     const stranger = await new Promise<number>((done, fail) => {
       request(
         `https://localhost:${port}`,

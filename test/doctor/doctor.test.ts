@@ -41,7 +41,7 @@ const installation = (more: NodeJS.ProcessEnv = {}): Omit<Installation, "client"
   };
 };
 
-/** What all checks find, as `check: finding`. */
+/** The findings of all checks, as `check: finding`. */
 async function findings(more?: NodeJS.ProcessEnv): Promise<string[]> {
   const found: string[] = [];
   for await (const report of examine(installation(more)))
@@ -49,18 +49,18 @@ async function findings(more?: NodeJS.ProcessEnv): Promise<string[]> {
   return found;
 }
 
-/** Plants rows as no operation could. */
+/** Inserts rows that no operation could write. */
 async function plant(text: string, values: unknown[] = []): Promise<void> {
   await owner.query("set session_replication_role = replica");
   await owner.query(text, values);
   await owner.query("reset session_replication_role");
 }
 
-test("a healthy installation has nothing to say", async () => {
+test("a healthy installation has no findings", async () => {
   expect(await findings()).toEqual([]);
 });
 
-test("work that is stuck is found, with its task and its time", async () => {
+test("blocked work is found, with its task and its duration", async () => {
   await owner.query(`
     select graphile_worker.add_job('lead__note', run_at => now() - interval '20 minutes');
     select graphile_worker.add_job('mail__send', max_attempts => 1);
@@ -82,7 +82,7 @@ test("work that is stuck is found, with its task and its time", async () => {
   );
 });
 
-test("rows that break a rule of deals are found, and named", async () => {
+test("rows that violate an invariant of deals are found, with their ids", async () => {
   await plant(
     "insert into app_public.units (id, organization_id, project_id, title, number, currency, price, status) values ($1, uuidv7(), uuidv7(), 'Home', '1', 'CAD', 1, 'RESERVED')",
     ["00000000-0000-7000-8000-000000000001"],
@@ -95,7 +95,7 @@ test("rows that break a rule of deals are found, and named", async () => {
   await plant("delete from app_public.units");
 });
 
-test("contents that are missing, and files that belong to nothing, are found", async () => {
+test("missing contents, and unreferenced files, are found", async () => {
   const [key, orphan] = ["a".repeat(64), "b".repeat(62)];
   await owner.query(
     "insert into app_private.stored_files (checksum, filemime, filesize, is_stored) values ($1, 'image/png', 1, true)",
@@ -103,7 +103,7 @@ test("contents that are missing, and files that belong to nothing, are found", a
   );
   await mkdir(join(folder, "files", "bb"), { recursive: true });
   await writeFile(join(folder, "files", "bb", orphan), "");
-  // One of today may be about to get its row.
+  // A file of today may still get its row.
   expect(await findings()).toEqual([
     `problem of Files: The store lacks 1 contents that the database names, the first ${key}.`,
   ]);
@@ -116,7 +116,7 @@ test("contents that are missing, and files that belong to nothing, are found", a
   await rm(join(folder, "files"), { recursive: true });
 });
 
-test("an archive without a backup is found, and one that is old", async () => {
+test("an archive without a backup, or with an old one, is found", async () => {
   const ARCHIVE_DIR = join(folder, "archive");
   expect(await findings({ ARCHIVE_DIR })).toEqual([
     `problem of Disks: ARCHIVE_DIR names ${ARCHIVE_DIR}, which is not there.`,
@@ -129,7 +129,7 @@ test("an archive without a backup is found, and one that is old", async () => {
   expect(await findings({ ARCHIVE_DIR })).toEqual(["problem of Backups: The last backup is 3 days old."]);
 });
 
-test("settings that a start would refuse are found, and a certificate that ends", async () => {
+test("settings that a start would refuse are found, and so is a certificate that expires soon", async () => {
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   const notAfterDate = new Date(Date.now() + 5.5 * 86_400_000);
   const pair = await generate([{ name: "commonName", value: "localhost" }], { notAfterDate });
@@ -142,7 +142,7 @@ test("settings that a start would refuse are found, and a certificate that ends"
     "warning of Certificate: The certificate ends in 5 days.",
     "warning of Backups: ARCHIVE_DIR is not set, so Plat knows of no backup.",
   ]);
-  // As half of a renewal leaves them.
+  // As in the middle of a renewal.
   const next = await generate([{ name: "commonName", value: "localhost" }]);
   await writeFile(cert, next.cert);
   expect(await findings({ TLS_CERT: cert, TLS_KEY: key })).toEqual([
@@ -169,7 +169,7 @@ test("finds a read-only database, missing migrations and a broken index", async 
   ]);
 });
 
-test("what a server of the tests cannot be brought to is found in what it would say", async () => {
+test("messages of findings that a test server cannot cause", async () => {
   const says = async (name: string, rows: object[]) => {
     const client = { query: async () => ({ rows }) } as unknown as Client;
     return (await checks.find((check) => check.name === name)!.check({ ...installation(), client })).map(
@@ -194,7 +194,7 @@ test("what a server of the tests cannot be brought to is found in what it would 
   ]);
 });
 
-test("a check that fails is a finding, and the others go on", async () => {
+test("a failing check is a finding, and the others continue", async () => {
   const found: string[] = [];
   for await (const { name, findings: of } of examine({
     ...installation(),

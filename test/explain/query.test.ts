@@ -60,7 +60,7 @@ test("explains what a visitor may read", async () => {
   expect(statements).not.toEqual([]);
 });
 
-test("a mutation is refused before anything is done", async () => {
+test("a mutation is refused before anything is executed", async () => {
   const leads = async () => (await owner.query("select count(*) from app_public.leads")).rows[0].count;
   const before = await leads();
   await expect(

@@ -8,11 +8,11 @@ import { writeInThread } from "../../src/exports/writing.ts";
 import { withIncoming } from "../../src/providers/files/incoming.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 
-// Files that a thread writes: what it keeps does not grow with the rows.
+// Files that a thread writes with a bounded amount of memory, for any number of rows.
 
 const columns = ["name", "email", "company"].map((name) => ({ name, label: name, type: "TEXT" }));
 
-/** Rows of which no two have a word in common. */
+/** Rows without common words. */
 function rows(count: number): ExportSource {
   async function* batches(): AsyncGenerator<ExportRow[]> {
     for (let n = 0; n < count; n += 500)
@@ -42,7 +42,7 @@ test.each([
   expect(file.size).toBeGreaterThan(count * 10);
 });
 
-test("a thread that would keep more than it may is the error of its file", async () => {
+test("a thread that exceeds its memory limit fails its file only", async () => {
   const options = { title: "Leads", wrote: () => {}, heapMb: 8 };
   await expect(async () => {
     for await (const piece of writeInThread("TABLE", rows(7_000), options)) expect(piece).toBeDefined();
@@ -50,7 +50,7 @@ test("a thread that would keep more than it may is the error of its file", async
 });
 
 test.each(["CSV", "JSONL", "XLSX", "PDF"])(
-  "%s that is cancelled before anybody reads it ends nothing but itself",
+  "%s that is cancelled before anybody reads it affects nothing else",
   async (name) => {
     const folder = await mkdtemp(join(tmpdir(), "plat-export-"));
     const source: ExportSource = {
@@ -70,7 +70,7 @@ test.each(["CSV", "JSONL", "XLSX", "PDF"])(
     const content = await formats[name]!.write(source, writing);
     const closed = new Promise<void>((done) => content.once("close", done));
     content.destroy(new Error("The export is not to be written any more."));
-    // The error of a stream is told in a turn of its own, in which nobody listens yet.
+    // The error event of a stream is emitted in a separate turn, when it has no listener yet.
     await closed;
     await expect(withIncoming({ folder, limit: 1_000_000 }, content, async () => {})).rejects.toThrow(
       "not to be written any more",

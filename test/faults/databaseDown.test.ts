@@ -31,7 +31,7 @@ async function whileShut<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-test("without a database, queries fail with a code and nothing of the inside; with it they work again", async () => {
+test("without a database, queries fail with a code and no internals; afterwards they succeed again", async () => {
   await world.anonymous.get(publicProjects);
   const down = await whileShut(() => world.anonymous.ask(publicProjects));
   expect(down.status).toBe(200);
@@ -42,7 +42,7 @@ test("without a database, queries fail with a code and nothing of the inside; wi
   expect(await world.anonymous.get(publicProjects)).toEqual({ publicProjects: [] });
 });
 
-test("a token that cannot be looked up is neither refused nor taken for none", async () => {
+test("a token that cannot be looked up is neither refused nor treated as missing", async () => {
   const down = await whileShut(() => world.ada.ask(viewer));
   expect(down.status).toBe(503);
   expect(down.headers["retry-after"]).toBe("5");
@@ -52,7 +52,7 @@ test("a token that cannot be looked up is neither refused nor taken for none", a
   expect(await world.ada.get(viewer)).toEqual({ viewer: { id: world.ada.id } });
 });
 
-test("a look-up of tokens that fails inside the database is a failure of ours", async () => {
+test("a look-up of tokens that fails inside the database is an internal error", async () => {
   const signature = "app_private.authenticate_session, app_private.stop_when_outdated";
   await world.owner.query(`revoke execute on function ${signature} from plat_authenticator`);
   try {
@@ -66,13 +66,13 @@ test("a look-up of tokens that fails inside the database is a failure of ours", 
   await world.ada.get(viewer);
 });
 
-test("a connection that is cut in the middle of a mutation undoes it, and the next request gets another one", async () => {
+test("a connection lost during a mutation rolls it back, and the next request gets another connection", async () => {
   const blocker = await world.owner.connect();
   try {
     await blocker.query("begin; lock table app_public.leads in access exclusive mode");
     const cut = world.ada.ask(createLead, { project: world.project.id, name: "Cut Off" });
     for (let waiting = 0; waiting === 0;) {
-      // On another connection: within a transaction, pg_stat_activity stays as it was first read.
+      // On another connection, because pg_stat_activity does not change within a transaction.
       const { rows } = await world.owner.query(
         "select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
       );
@@ -82,7 +82,7 @@ test("a connection that is cut in the middle of a mutation undoes it, and the ne
     const answer = await cut;
     expect(answer.data).toEqual({ createLead: null });
     expectMasked(answer);
-    // The server notices that nobody listens when the statement is through; that must not be a commit.
+    // The server notices the lost connection when the statement ends; that must not be a commit.
     await world.owner.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
     );
@@ -96,7 +96,7 @@ test("a connection that is cut in the middle of a mutation undoes it, and the ne
   expect(await leadsNamed("Next One")).toBe(1);
 });
 
-test("when the server ends every connection, at most those requests fail that were given a dead one", async () => {
+test("when the server closes all connections, at most the requests on closed ones fail", async () => {
   await Promise.all(Array.from({ length: 8 }, () => world.ada.get(viewer)));
   await world.owner.query(
     `select pg_terminate_backend(pid) from pg_stat_activity

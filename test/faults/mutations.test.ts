@@ -14,7 +14,7 @@ afterAll(async () => world.stop());
 const createLead = `mutation ($project: ID!, $name: String!) { createLead(input: { projectId: $project, name: $name }) { id name } }`;
 const lead = (name: string) => ({ project: world.project.id, name });
 
-/** How much the database holds of a lead: rows, events, kept idempotency keys, unnumbered batches. */
+/** The number of rows in the database for a lead: rows, events, stored idempotency keys, unnumbered batches. */
 async function traces(name: string): Promise<unknown> {
   const { rows } = await world.owner.query(
     `select (select count(*)::int from app_public.leads where name = $1) as leads,
@@ -27,7 +27,7 @@ async function traces(name: string): Promise<unknown> {
 }
 const nothing = { leads: 0, events: 0, keys: 0, batches: 0 };
 
-/** A trigger on new leads for as long as the work takes. */
+/** Installs a trigger on new leads during the work. */
 async function withTrigger(
   when: "before insert" | "at commit",
   body: string,
@@ -48,7 +48,7 @@ async function withTrigger(
   }
 }
 
-test("a mutation that fails at the commit answers an error and changes nothing", async () => {
+test("a mutation that fails at the commit returns an error and changes nothing", async () => {
   const doomed = "if new.name like 'Doomed%' then raise exception 'secret of relation leads'; end if;";
   await withTrigger("at commit", doomed, async () => {
     const answer = await world.ada.ask(createLead, lead("Doomed"), {
@@ -62,7 +62,7 @@ test("a mutation that fails at the commit answers an error and changes nothing",
   expect((await world.ada.get(createLead, lead("Doomed"))).createLead.name).toBe("Doomed");
 });
 
-test("a refusal at the commit reaches the caller with its code", async () => {
+test("a refusal at the commit is returned to the client with its code", async () => {
   const refused = `perform app_hidden.fail('CONFLICT', 'Not today.', '{"field": "name"}');`;
   await withTrigger("at commit", refused, async () => {
     expect(await world.ada.refused(createLead, lead("Refused"))).toMatchObject({
@@ -91,8 +91,8 @@ test("a field that fails at the commit does not affect other fields of its reque
   });
 });
 
-test("two requests that deadlock both succeed: the one that gave way is done again", async () => {
-  // Each takes its own lock, waits until the other has too (or is through), then asks for the other's.
+test("two requests that deadlock both succeed: the aborted one is retried", async () => {
+  // Each takes its own lock, waits until the other has too (or has ended), and then requests the other's.
   const cross = `
     if new.name not in ('Cross 1', 'Cross 2') then return new; end if;
     declare
@@ -118,16 +118,16 @@ test("two requests that deadlock both succeed: the one that gave way is done aga
     );
     for (const answer of result) expect(answer.errors).toBeUndefined();
     expect(count).toBe(3);
-    expect(await deadlocks()).toBeLessThanOrEqual(1); // the statistics come late, never early
+    expect(await deadlocks()).toBeLessThanOrEqual(1); // the statistics are updated late, never early
     for (const name of ["Cross 1", "Cross 2"])
       expect(await traces(name)).toEqual({ ...nothing, leads: 1, events: 1 });
   });
 });
 
-test("a statement that the database stops for taking too long is a coded error, with nothing half done", async () => {
+test("a statement that is cancelled for taking too long is a coded error, and stores nothing", async () => {
   const endless = "if new.name = 'Endless' then perform pg_sleep(600); end if;";
   await withTrigger("at commit", endless, async () => {
-    const asked = world.ada.ask(createLead, lead("Endless"), {
+    const request = world.ada.ask(createLead, lead("Endless"), {
       headers: { "Idempotency-Key": randomUUID() },
     });
     // SQLSTATE 57014, like statement_timeout, without waiting for it.
@@ -138,7 +138,7 @@ test("a statement that the database stops for taking too long is a coded error, 
         )
       ).rows.length > 0;
     await until(stop);
-    const answer = await asked;
+    const answer = await request;
     expect(answer.data).toEqual({ createLead: null });
     expectMasked(answer);
     expect(answer.errors![0]!.message).toMatch(/too long .* nothing was changed/);
@@ -146,7 +146,7 @@ test("a statement that the database stops for taking too long is a coded error, 
   });
 });
 
-test("the service gives statements a time limit, so that none holds a connection for ever", async () => {
+test("statements have a time limit, so that none holds a connection forever", async () => {
   const seen: string[] = [];
   const remember = "insert into public.seen values (current_setting('statement_timeout'));";
   await world.owner.query("create table public.seen (value text)");

@@ -50,7 +50,7 @@ const callers = 2;
 const pauseMs = 25;
 
 interface Answer {
-  said: string;
+  reply: string;
   id: string | undefined;
 }
 
@@ -61,19 +61,19 @@ function send(agent: Agent, { baseUrl, token }: Played, body: object): Promise<A
     request(`${baseUrl}/graphql`, options, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (part: string) => (text += part));
-      response.on("error", ({ message }) => resolve({ said: message, id: undefined }));
+      response.on("error", ({ message }) => resolve({ reply: message, id: undefined }));
       response.on("end", () => {
         const { data, errors } = JSON.parse(text);
         const code = errors?.[0].extensions.code;
         const wait = response.headers["retry-after"];
-        const said = [
+        const reply = [
           `${response.statusCode}${code ? ` ${code}` : ""}`,
           ...(wait ? [`Retry-After: ${wait}`] : []),
         ];
-        resolve({ said: said.join(", "), id: data?.createLead?.id });
+        resolve({ reply: reply.join(", "), id: data?.createLead?.id });
       });
     })
-      .once("error", ({ message }) => resolve({ said: message, id: undefined }))
+      .once("error", ({ message }) => resolve({ reply: message, id: undefined }))
       .end(JSON.stringify(body));
   });
 }
@@ -108,18 +108,18 @@ export async function play(played: Played, fault: Fault): Promise<Outcome> {
               variables: { input },
             }
           : { query: "{ leads(first: 5) { id name } }" };
-      const { said, id } = await send(agent, played, body);
+      const { reply, id } = await send(agent, played, body);
       if (id) acknowledged.push(id);
-      if (said === "200") well[who] = sentAt;
+      if (reply === "200") well[who] = sentAt;
       if (counts) {
         outcome.tries += 1;
-        outcome[who][said] = (outcome[who][said] ?? 0) + 1;
+        outcome[who][reply] = (outcome[who][reply] ?? 0) + 1;
         outcome.longestMs = Math.max(outcome.longestMs, Math.round(performance.now() - sentAt));
       }
       await pause(pauseMs);
     }
   };
-  const look = async () => {
+  const checkReadiness = async () => {
     while (state.on) {
       const sentAt = performance.now();
       const counts = state.counts;
@@ -131,7 +131,7 @@ export async function play(played: Played, fault: Fault): Promise<Outcome> {
     }
   };
   const running = [
-    look(),
+    checkReadiness(),
     ...Array.from({ length: callers }, (_, n) => [call("readers", n), call("writers", n)]).flat(),
   ];
   // Failed clients are reported at the end.

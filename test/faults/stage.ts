@@ -1,7 +1,7 @@
 /** A complete service whose database, network, store, clock and disk can fail. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-// oxlint-disable-next-line no-restricted-imports -- how often the clock is looked at
+// oxlint-disable-next-line no-restricted-imports -- the interval at which the clock is read
 import { setTimeout as pause } from "node:timers/promises";
 import { Client, Pool } from "pg";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
@@ -138,7 +138,7 @@ export async function startStage(
     const isTold = ({ red }: { red: readonly string[] }) =>
       red.includes("database") && red.includes("writes");
     const refused = (outcome: { writers: Record<string, number> }) =>
-      Object.keys(outcome.writers).some((said) => said.includes("UNAVAILABLE"));
+      Object.keys(outcome.writers).some((reply) => reply.includes("UNAVAILABLE"));
     return {
       service,
       database,

@@ -16,7 +16,7 @@ async function typeOf(bytes: Buffer): Promise<string | undefined> {
   return contentType(path, bytes.length);
 }
 
-/** A ZIP of uncompressed parts; the checks of their contents are left at zero, which nobody reads here. */
+/** A ZIP of uncompressed parts; the checksums are zero, because they are not read. */
 function zip(parts: Record<string, string>): Buffer {
   const local: Buffer[] = [];
   const central: Buffer[] = [];
@@ -35,7 +35,7 @@ function zip(parts: Record<string, string>): Buffer {
   return Buffer.concat([...local, ...central, Buffer.from("PK\x05\x06".padEnd(22, "\0"), "latin1")]);
 }
 
-/** A compound file whose directory names one stream. */
+/** A compound file whose directory contains one stream. */
 function compound(stream: string): Buffer {
   const bytes = Buffer.alloc(2048);
   bytes.writeBigUInt64BE(0xd0cf11e0a1b11ae1n);

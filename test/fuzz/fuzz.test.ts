@@ -15,15 +15,15 @@ import { foreignIds, privateTables, stringsOf, unmasked } from "./privacy.ts";
 import { schema, startFuzzWorld, type FuzzWorld } from "./world.ts";
 
 const steps = Number(process.env.FUZZ_STEPS ?? (long ? 30_000 : 120));
-/** How often everybody tries each operation in the long form, unless it succeeds before. */
+/** Maximum number of attempts per player and operation in the long form. */
 const triesOfEach = 3;
-/** Steps between two looks at what must hold. */
+/** Steps between two checks of the invariants. */
 const checkEvery = 1000;
-/** Steps between two looks at which records there are. */
+/** Steps between two reads of the ids of existing records. */
 const learnEvery = 200;
-/** A run ends with so many. */
+/** A run ends after this number of faults. */
 const mostFaults = 10;
-/** What kinds of viewers are refused whatever they send, by their name. */
+/** Operations that are refused for each kind of viewer whatever the input, by player name. */
 const refusedFile = resolve(import.meta.dirname, "refused.json");
 const refused: Record<string, string[]> = JSON.parse(readFileSync(refusedFile, "utf8"));
 let fuzz: FuzzWorld;
@@ -54,16 +54,16 @@ testWithSeeds(
       triesOfEach: long ? triesOfEach : 0,
     });
     await fuzz.learnRecords(fuzzer.records);
-    /** What outsiders were told by which operation. */
-    const told = new Map<Player, Map<string, string>>();
+    /** Operations that revealed each text to outsiders. */
+    const received = new Map<Player, Map<string, string>>();
     const check = async () => {
-      for (const [{ name, person }, heard] of told)
-        for (const text of await foreignIds(world.owner, tables, heard, person.id))
-          faults.add(`${name} was told of ${text}`);
+      for (const [{ name, person }, texts] of received)
+        for (const text of await foreignIds(world.owner, tables, texts, person.id))
+          faults.add(`${name} received ${text}`);
       // Each of these plans as many documents as there are masked records.
       for (const player of long ? everybody : everybody.filter(({ name }) => name === "seller"))
         for (const text of await unmasked(world.owner, schema, player.person))
-          faults.add(`${player.name} was told ${text}`);
+          faults.add(`${player.name} received ${text}`);
       for (const [rule, rows] of Object.entries(await brokenInvariants(world.owner, world.dataDir)))
         faults.add(`Not true: ${rule}: ${JSON.stringify(rows)}`);
     };
@@ -76,8 +76,8 @@ testWithSeeds(
         faults.add(`${player.name} ${operation} ${JSON.stringify(variables)}: is not refused`);
       if (player.party === "Summit" || player.party === "Nobody") {
         const sent = stringsOf(variables);
-        const heard = told.get(player) ?? told.set(player, new Map()).get(player)!;
-        for (const text of stringsOf(answer.data)) if (!sent.has(text)) heard.set(text, operation);
+        const texts = received.get(player) ?? received.set(player, new Map()).get(player)!;
+        for (const text of stringsOf(answer.data)) if (!sent.has(text)) texts.set(text, operation);
       }
       if (step % learnEvery === 0) await fuzz.learnRecords(fuzzer.records);
       if (step % checkEvery === 0) {
@@ -104,7 +104,7 @@ testWithSeeds(
   long || process.env.FUZZ_STEPS ? 6 * 3_600_000 : 300_000,
 );
 
-/** How far it has come, and what never succeeded so far, with the reasons. */
+/** Progress so far, and the operations without a success, with the reasons. */
 function tell(step: number, { operations, untried }: Fuzzer): void {
   const reached = operations.filter(({ successes }) => successes > 0).length;
   const unreached = operations.filter(({ successes }) => successes === 0);
@@ -123,7 +123,7 @@ function tell(step: number, { operations, untried }: Fuzzer): void {
   process.stderr.write(`${lines.join("\n")}\n`);
 }
 
-/** How many operations each kind of viewer succeeded with. */
+/** Number of operations with which each kind of viewer succeeded. */
 function tellViewers({ operations }: Fuzzer): void {
   for (const name of operations[0]!.by.keys()) {
     const reached = operations.filter(({ by }) => by.get(name)!.successes > 0).length;
@@ -131,17 +131,17 @@ function tellViewers({ operations }: Fuzzer): void {
   }
 }
 
-/** Who is refused for what they are, whatever record it is about. */
+/** Operations that are refused because of the kind of viewer, whatever record they concern. */
 const restricted = ["visitor", "program"];
 
-/** Keeps what these were refused each time; later runs only take out of it what succeeded. */
+/** Stores the operations that were refused in every run; later runs only remove those that succeeded. */
 function writeRefused({ operations }: Fuzzer): void {
   const found = structuredClone(refused);
   for (const name of restricted) {
     const succeeded = new Set(
       operations.filter(({ by }) => by.get(name)?.successes).map(({ field }) => field.name),
     );
-    // A record that they do not see, or a wrong password, tells nothing about the operation.
+    // An invisible record or a wrong password says nothing about permissions for the operation.
     const isForbidden = ({ field, by }: Fuzzer["operations"][number]) =>
       field.name !== "login" &&
       [...(by.get(name)?.refusals.keys() ?? [])].some((text) => /^(UNAUTHENTICATED|FORBIDDEN) /.test(text));

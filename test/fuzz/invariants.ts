@@ -66,14 +66,14 @@ const generated: Record<string, string> = {
  */
 export async function brokenInvariants(owner: Pool, dataDir: string): Promise<Record<string, unknown[]>> {
   const found = await brokenDeals(owner);
-  const look = async (name: string, query: string) => {
+  const check = async (name: string, query: string) => {
     const { rows } = await owner.query(query);
     if (rows.length) found[name] = rows.slice(0, 10);
   };
-  for (const [name, query] of Object.entries(checks)) await look(name, query);
+  for (const [name, query] of Object.entries(checks)) await check(name, query);
   for (const [name, catalog] of Object.entries(generated)) {
     const { rows } = await owner.query<{ about: string; query: string }>(catalog);
-    for (const { about, query } of rows) await look(`${about} ${name}`, query);
+    for (const { about, query } of rows) await check(`${about} ${name}`, query);
   }
   const { rows } = await owner.query<{ checksum: string }>("select checksum from app_private.stored_files");
   const known = new Set(rows.map(({ checksum }) => checksum));

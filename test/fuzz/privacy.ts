@@ -34,10 +34,12 @@ export async function privateTables(owner: Pool): Promise<string[]> {
 export async function foreignIds(
   owner: Pool,
   tables: readonly string[],
-  heard: ReadonlyMap<string, string>,
+  received: ReadonlyMap<string, string>,
   user: string | null,
 ): Promise<string[]> {
-  const ids = [...heard.keys()].filter((text) => /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text));
+  const ids = [...received.keys()].filter((text) =>
+    /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text),
+  );
   const parts = tables.map(
     (table) =>
       `select '${table}' as table, id from ${table} r where id = any ($1::uuid[])
@@ -50,7 +52,7 @@ export async function foreignIds(
            and '${table}' = 'app_public.project_organization_invites')`,
   );
   const { rows } = await owner.query<{ table: string; id: string }>(parts.join(" union all "), [ids, user]);
-  return rows.map(({ table, id }) => `${table} ${id} by ${heard.get(id)}`);
+  return rows.map(({ table, id }) => `${table} ${id} by ${received.get(id)}`);
 }
 
 /** Fields that are readable in the latest events although the record hides them. */
@@ -65,18 +67,18 @@ export async function unmasked(owner: Pool, schema: GraphQLSchema, person: Perso
   );
   const masked = new Map(rows.map(({ subject, members }) => [subject, members ?? []]));
   const tables = new Map(rows.map(({ subject, table }) => [subject, table]));
-  const told = new Map<string, { subject: string; id: string; members: Set<string> }>();
+  const readable = new Map<string, { subject: string; id: string; members: Set<string> }>();
   for (const { subjectType, subjectId, data: values, changes } of events) {
     const members = (masked.get(subjectType) ?? []).filter(
       (member) => (values as Record<string, unknown>)?.[member] != null || (changes && member in changes),
     );
     if (members.length === 0) continue;
-    const known = told.get(subjectId) ?? { subject: subjectType, id: subjectId, members: new Set() };
-    told.set(subjectId, known);
+    const known = readable.get(subjectId) ?? { subject: subjectType, id: subjectId, members: new Set() };
+    readable.set(subjectId, known);
     for (const member of members) known.members.add(member);
   }
   const faults: string[] = [];
-  for (const { subject, id, members } of told.values()) {
+  for (const { subject, id, members } of readable.values()) {
     const field = schema.getQueryType()!.getFields()[camel(subject)];
     const type = field && schema.getType(String(field.type));
     const fields = [...members].filter((member) => type && "getFields" in type && member in type.getFields());

@@ -230,7 +230,7 @@ export function recipes(
     return { signerId, token: undefined, channel: undefined };
   };
   /** The same, with a code that was sent. */
-  const proved =
+  const withCode =
     (more: Input): Recipe =>
     async (player) => {
       const { signerId } = await turn(player);
@@ -553,7 +553,7 @@ export function recipes(
       `select w.id as "workflowId", l.id as "subjectId", null as context from app_public.workflows w join app_public.leads l using (organization_id)
        where w.subject_type = 'LEAD' and w.status = 'ENABLED' and l.deleted_at is null and w.${ofHome}`,
     ),
-    declineAgreement: proved({ reason: "It is too expensive." }),
+    declineAgreement: withCode({ reason: "It is too expensive." }),
     deleteAgreementFile: ofDraft("fileId", "id"),
     deleteAgreementSigner: ofDraft("signerId", "id"),
     deleteCustomExport: after("createCustomExport", () => ({
@@ -706,7 +706,7 @@ export function recipes(
     ),
     rotateWebhookSecret: found(`select id from app_public.webhooks where ${ofHome}`),
     runCustomExport: found(`select id from app_public.custom_exports where deleted_at is null and ${ofHome}`),
-    signAgreement: proved({ consent: true }),
+    signAgreement: withCode({ consent: true }),
     signingRequest: turn,
     sendTestWebhook: found(`select id from app_public.webhooks where ${ofHome}`),
     suggestLeadEmail: draft,

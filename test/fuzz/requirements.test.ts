@@ -14,14 +14,17 @@ import { schema, startFuzzWorld, type FuzzWorld } from "./world.ts";
 
 const requirements = readRequirements();
 let fuzz: FuzzWorld;
-/** Mutations that were run dry. */
+/** Mutations that were executed as dry runs. */
 const dryRuns = new Set<string>();
 const faults: string[] = [];
 
-/** How often each method asked the payment processor; `readEvent` only reads what it tells, which may come at any time. */
-const asked = () => new Map([...fuzz.world.calls].filter(([method]) => method !== "readEvent"));
+/**
+ * Number of calls of each method of the payment processor, except `readEvent`, which only reads events and
+ * may be called at any time.
+ */
+const calls = () => new Map([...fuzz.world.calls].filter(([method]) => method !== "readEvent"));
 
-/** The operation as a dry run, which leaves nothing behind and asks nobody. */
+/** The operation as a dry run, which must store nothing and call no provider. */
 async function runDry({ player: { person }, operation, variables }: WorkingInput): Promise<void> {
   const { field } = operation;
   const inputType = getNamedType(field.args[0]!.type) as GraphQLInputObjectType;
@@ -30,18 +33,19 @@ async function runDry({ player: { person }, operation, variables }: WorkingInput
     person.ask(mutationOf(field.name, selectionOf(field)), {
       input: { ...(variables.input as object), dryRun: true },
     });
-  const before = asked();
+  const before = calls();
   if (description.includes("has no dry run")) {
     const reason = (await ask()).errors?.[0]!.extensions.reason;
     if (reason !== "NO_DRY_RUN") faults.push(`${field.name} is refused with ${reason}`);
   } else if (description.includes("extensions.effects")) {
-    // What the payment processor tells of what others did comes when it likes, but not each time.
+    // Events of the payment processor about earlier operations may arrive at any time, but not in each of
+    // several runs.
     const again = () => expectNothingStored(fuzz.world, ask, field.name);
     const { errors, extensions } = await again().catch(again).catch(again);
     if (errors || !extensions.effects) faults.push(`${field.name} answers ${JSON.stringify(errors)}`);
     dryRuns.add(field.name);
   }
-  for (const [method, times] of asked())
+  for (const [method, times] of calls())
     if (times !== before.get(method)) faults.push(`${field.name} asks the processor (${method})`);
 }
 
@@ -60,7 +64,7 @@ test(
       inputs: long || process.env.FUZZ_ROUNDS ? 4 : 1,
       seed: Number(process.env.SEED ?? 1),
       idleRounds: 30,
-      // Engines that run meanwhile store things.
+      // Background engines that run meanwhile also store rows.
       ...(!long && { works: runDry }),
       unlisted(name, required, variables) {
         differences.push(`${name} requires ${required}, with ${JSON.stringify(variables)}`);
@@ -79,7 +83,7 @@ test(
 );
 
 if (!long)
-  test("a dry run of each answers as the operation, and leaves nothing behind", () => {
+  test("a dry run returns the response of the operation and stores nothing", () => {
     expect(faults).toEqual([]);
     expect(dryRuns.size).toBeGreaterThan(60);
   });

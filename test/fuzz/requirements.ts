@@ -171,7 +171,7 @@ export class RequirementFinder {
     const input = await this.#least(player, operation, variables);
     const does = (scopes: readonly string[]) => this.#does(player, operation, input, scopes);
     const visitor = await this.#outcome(this.#world.anonymous, operation, input);
-    // They may not see the record. It is not a mutation for signed-in users only.
+    // The record may be invisible to them; the mutation is not limited to signed-in users.
     if (!isUnauthenticated(visitor)) return nothing;
     if (!(await does(this.#permissions))) return session;
     let taken: readonly string[] = this.#permissions;

@@ -173,7 +173,7 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
       const stop = onStatement((text) => texts.push(text));
       try {
         const result = await work();
-        // What a token may do is looked up once for each of its versions, not for each request.
+        // The permissions of a token are looked up once for each of its versions, not for each request.
         const count = texts.filter((text) => !text.includes("app_private.access_of(")).length;
         return { result, count, texts };
       } finally {

@@ -24,7 +24,7 @@ async function tablesOf({ owner }: Pick<Api, "owner">, transaction: string): Pro
 }
 
 /**
- * Runs work and proves that nothing was stored: every transaction that wrote anything in that time was rolled back.
+ * Runs work and asserts that nothing was stored: every transaction that wrote anything in that time was rolled back.
  * Recorded uses of tokens are ignored.
  * @param name description of the work for a failure
  */

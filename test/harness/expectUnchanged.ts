@@ -66,7 +66,7 @@ async function perTable(
   return Object.fromEntries(rows.map((row) => [row.name, row.value]));
 }
 
-/** Runs work and proves that it changed no record and wrote no event. */
+/** Runs work and asserts that it changed no record and wrote no event. */
 export async function expectUnchanged<T>(api: Api, work: () => Promise<T>): Promise<T> {
   const before = await digest(api);
   const result = await work();

@@ -20,7 +20,7 @@ export interface Explained {
   statements: number;
   nodes: Node[];
   indexes: Set<string>;
-  /** Rows of the table that were looked at, whether or not they passed. */
+  /** Rows of the table that were read, whether or not they passed a filter. */
   touched(relation: string): number;
   /** The largest number of rows that one sort received. */
   sorted: number;
@@ -65,7 +65,7 @@ function ofWhole(node: Node): Node {
   };
 }
 
-/** Rows of the table that were looked at, whether or not they passed. */
+/** Rows of the table that were read, whether or not they passed a filter. */
 export function touched(nodes: Node[], relation: string): number {
   return nodes
     .filter((node) => node["Relation Name"] === relation)

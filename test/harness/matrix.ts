@@ -81,7 +81,7 @@ export function ask(query: string, variables: Variables = {}): Operation {
 }
 
 /** Queries a record by its id. Returns a field of it, if one is requested, or `hidden` if the record is not visible. */
-export function look(field: string, id: string, member?: string): Operation {
+export function readById(field: string, id: string, member?: string): Operation {
   return async (person) => {
     const selection = member ? `{ value: ${member} }` : "{ id }";
     const answer = await person.ask(`query ($id: ID!) { ${field}(id: $id) ${selection} }`, { id });

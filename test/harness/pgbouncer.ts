@@ -86,7 +86,7 @@ ${tracksStatements() ? "max_prepared_statements = 200\n" : ""}`,
 
 /** PgBouncer 1.21 and newer track prepared statements; what is older needs PREPARED_STATEMENTS=0. */
 export function tracksStatements(): boolean {
-  const said = execFileSync(binary, ["--version"], { encoding: "utf8" });
-  const [, major, minor] = /(\d+)\.(\d+)/.exec(said)!;
+  const output = execFileSync(binary, ["--version"], { encoding: "utf8" });
+  const [, major, minor] = /(\d+)\.(\d+)/.exec(output)!;
   return Number(major) > 1 || Number(minor) >= 21;
 }

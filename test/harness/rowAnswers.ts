@@ -162,13 +162,17 @@ export const testedRows = (
 
 /**
  * Calls the functions as every viewer, in an open transaction of the owner.
- * @param asked the functions to call. Default: all
+ * @param functions the functions to call. Default: all
  */
-export async function answersOf(client: Client, world: RowWorld, asked: ViewerFunction[]): Promise<Reach> {
-  const found: Reach = new Map(asked.map(({ name }) => [name, new Map()]));
-  if (asked.length === 0) return found;
+export async function answersOf(
+  client: Client,
+  world: RowWorld,
+  functions: ViewerFunction[],
+): Promise<Reach> {
+  const found: Reach = new Map(functions.map(({ name }) => [name, new Map()]));
+  if (functions.length === 0) return found;
   const questions = (role: string, rowsOf: (one: ViewerFunction) => Iterable<string>) =>
-    asked
+    functions
       .map((one) => {
         const labels = [...rowsOf(one)].map((label) => escapeLiteral(label));
         return `select '${one.name}' as what, rows.${one.asks}_${role}(array[${labels.join(", ")}]::text[]) as told`;

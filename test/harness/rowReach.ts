@@ -260,16 +260,16 @@ function together(labels: string[], every: Set<string>): string {
     else if (missing.length < some.length) partly.push(`${bundle} but not (${variants(missing)})`);
     else partly.push(`${bundle} (${variants(some)})`);
   }
-  const told: string[] = [];
+  const lines: string[] = [];
   for (const [name, is] of regions) {
     const inside = bundles
       .filter((bundle) => is(bundle) && all.has(bundle.name))
       .map((bundle) => bundle.name);
     if (inside.length < 2 || !inside.every((bundle) => whole.has(bundle))) continue;
-    told.push(name);
+    lines.push(name);
     for (const bundle of inside) whole.delete(bundle);
   }
-  return [...told, ...whole, ...partly].join("; ") || "none";
+  return [...lines, ...whole, ...partly].join("; ") || "none";
 }
 
 /** Tokens of one person together. */

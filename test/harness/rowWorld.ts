@@ -397,14 +397,14 @@ export async function makeRows(client: Client): Promise<RowWorld> {
         if (values.id) row.id = change.id ?? randomUUID();
         await insert(table, `${label} ${also}`, row);
       };
-      const tells = table.columns.filter(({ name }) => telling.test(name));
-      const told: [also: string, change: Record<string, unknown>][] = [];
-      for (const { name, type, values: list } of varied ? tells : []) {
+      const distinguishing = table.columns.filter(({ name }) => telling.test(name));
+      const variants: [also: string, change: Record<string, unknown>][] = [];
+      for (const { name, type, values: list } of varied ? distinguishing : []) {
         const all = list ? await valuesOf(list) : type === "boolean" ? [true, false] : [];
         for (const value of all)
-          told.push([list ? String(value) : `${value ? "" : "not "}${name}`, { [name]: value }]);
+          variants.push([list ? String(value) : `${value ? "" : "not "}${name}`, { [name]: value }]);
       }
-      for (const [also, change] of told) await variant(also, change);
+      for (const [also, change] of variants) await variant(also, change);
       if (deletedFrom) continue;
       const left = table.columns
         .filter(({ name, notNull, refersTo }) => sides[name] && sides[name] === refersTo && !notNull)
@@ -415,7 +415,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
           await variant("without buyer", { buyer_id: null });
           await variant("of nobody", { lead_id: null, buyer_id: null });
           if (label === "View/buyer")
-            for (const [also, change] of told) {
+            for (const [also, change] of variants) {
               await variant(`${also} without lead`, { ...change, lead_id: null });
               await variant(`${also} without buyer`, { ...change, buyer_id: null });
             }

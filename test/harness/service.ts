@@ -42,7 +42,7 @@ export interface Service extends AsyncDisposable {
   /** The text on stderr that is meant for people, as soon as it is written. */
   banner(): Promise<string>;
   /** Waits until stderr contains such a text after that position. */
-  told(pattern: RegExp, from?: number): Promise<{ match: RegExpExecArray; end: number }>;
+  printed(pattern: RegExp, from?: number): Promise<{ match: RegExpExecArray; end: number }>;
   /** Sends a GET request, without checking the certificate. */
   get(path: string): Promise<{ status: number; body: unknown }>;
   /** Sends a request as a visitor. */
@@ -63,16 +63,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { child, exit, output } = runService(options);
   const logged = (message: string) =>
     new Promise<string>((found) => {
-      const look = () => {
+      const read = () => {
         const line = output.stdout
           .split("\n")
           .find((text) => text.includes(`"msg":${JSON.stringify(message)}`));
         if (!line) return;
-        child.stdout?.off("data", look);
+        child.stdout?.off("data", read);
         found(line);
       };
-      child.stdout?.on("data", look);
-      look();
+      child.stdout?.on("data", read);
+      read();
     });
   const ready = logged("Plat is ready.").then((line) => (JSON.parse(line) as { address: string }).address);
   // oxlint-disable-next-line no-restricted-globals -- the end of a wait
@@ -95,18 +95,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     log: () => output.stdout,
     banner: () =>
       new Promise((found) => {
-        const look = () => {
+        const read = () => {
           if (output.stderr.includes("Ctrl-C stops it.")) found(output.stderr);
         };
-        child.stderr?.on("data", look);
-        look();
+        child.stderr?.on("data", read);
+        read();
       }),
-    told: async (pattern, from = 0) => {
-      const look = () => ({
-        said: output.stderr.slice(from),
+    printed: async (pattern, from = 0) => {
+      const read = () => ({
+        text: output.stderr.slice(from),
         match: pattern.exec(output.stderr.slice(from)),
       });
-      const { match } = await until(look, (found) => found.match, { withinMs: readyWithinMs });
+      const { match } = await until(read, (found) => found.match, { withinMs: readyWithinMs });
       return { match: match!, end: from + match!.index + match![0].length };
     },
     get: (path) => get(`${first}${path}`),

@@ -30,7 +30,7 @@ export interface Server {
 }
 
 export interface Standby extends Server {
-  /** Ends it without a word. */
+  /** Kills it (SIGKILL). */
   kill(): Promise<void>;
   /** Starts it again on its port. */
   start(): Promise<void>;
@@ -41,7 +41,7 @@ export interface Replication extends AsyncDisposable {
   readonly standbys: readonly Standby[];
   /** Connection string with all servers, whichever is the primary. */
   url(servers: readonly Server[]): string;
-  /** Ends the primary without a word. */
+  /** Kills the primary (SIGKILL). */
   killPrimary(): Promise<void>;
 }
 
@@ -128,7 +128,10 @@ async function copy(primary: Server, folder: string, { uid, gid }: RunAs): Promi
   return folder;
 }
 
-/** Promotes the standby that has received most. @returns it */
+/**
+ * Promotes the standby that has received the most WAL.
+ * @returns it
+ */
 export async function promote(standbys: readonly Server[]): Promise<Server> {
   const received = await Promise.all(
     standbys.map(async (server) => {

@@ -23,16 +23,16 @@ export async function visitorResults(
        and ($1::text is null or $1 = p.pronamespace::regnamespace || '.' || p.proname) order by 1`,
     [about ?? null],
   );
-  const told = new Map<string, string | null>();
+  const results = new Map<string, string | null>();
   for (const { name, call } of rows) {
     await client.query("savepoint call; set local role plat_anonymous");
     try {
       await client.query(call);
-      told.set(name, null);
+      results.set(name, null);
     } catch (error) {
-      told.set(name, (error as DatabaseError).message);
+      results.set(name, (error as DatabaseError).message);
     }
     await client.query("rollback to savepoint call");
   }
-  return told;
+  return results;
 }

@@ -81,7 +81,7 @@ export interface Attack {
   /**
    * One turn of an attacker, which each client repeats. It only throws if the attack itself no longer works, for
    * example because a field was removed. Refusals, which are expected, and broken connections are caught.
-   * @param signal aborted when the time is over; requests of the world are cancelled with it
+   * @param signal aborted after the time limit; requests of the world are cancelled with it
    */
   play(world: HostileWorld, signal: AbortSignal): Promise<void>;
   /** Replaces the bystander's query of a few leads; runs in the measuring process. */

@@ -12,7 +12,7 @@ export interface AttackersData {
   file: string;
   facts: Facts;
   clients: number;
-  /** Number of turns per client. Default: until the time is over. */
+  /** Number of turns per client. Default: until the time limit. */
   turns?: number;
 }
 
@@ -50,13 +50,13 @@ async function client(): Promise<void> {
   }
 }
 
-const told = new Promise<"begin" | "end">((done) => {
+const received = new Promise<"begin" | "end">((done) => {
   parentPort!.on("message", (message: "begin" | "end") => {
     if (message === "end") ending.abort();
     done(message);
   });
 });
 say({ ready: true });
-if ((await told) === "begin") await Promise.all(Array.from({ length: clients }, client));
+if ((await received) === "begin") await Promise.all(Array.from({ length: clients }, client));
 say({ requests: world.requests - before, turns, faults });
 parentPort!.close();

@@ -13,7 +13,7 @@ export interface PlayOptions {
   clients: number;
   /** Duration in milliseconds. */
   seconds: number;
-  /** Number of turns per client. Default: until the time is over. */
+  /** Number of turns per client. Default: until the time limit. */
   turns?: number;
   /**
    * Milliseconds between requests of the bystander and between health checks, whether or not these were answered.
@@ -134,14 +134,14 @@ export async function play(
   attackers.postMessage("begin");
   // oxlint-disable-next-line no-restricted-globals -- the time that the attack has
   const timer = setTimeout(() => attackers.postMessage("end"), seconds * 1000);
-  const told = await done;
+  const result = await done;
   clearTimeout(timer);
   await Promise.all([bystander.stop(), healthz.stop(), sampler.stop()]);
   await attackers.terminate();
-  if ("ready" in told) throw new Error("The attackers said twice that they are ready.");
+  if ("ready" in result) throw new Error("The attackers said twice that they are ready.");
   return {
     title: attack.title,
-    ...told,
+    ...result,
     bystander: { p50: quantile(bystander.times, 0.5), p99: quantile(bystander.times, 0.99) },
     healthz: { p99: quantile(healthz.times, 0.99) },
     memory,

@@ -31,7 +31,7 @@ export interface OpenWorld extends HostileWorld, AsyncDisposable {
 }
 
 /**
- * @param ending aborted when the time is over, which cancels running requests
+ * @param ending aborted after the time limit, which cancels running requests
  * @param localAddress source address. Default: that of the attackers
  */
 export function openWorld(facts: Facts, ending?: AbortSignal, localAddress?: string): OpenWorld {

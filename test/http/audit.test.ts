@@ -7,7 +7,7 @@ import { startServer } from "./server.ts";
 const agent = new Agent({ rejectUnauthorized: false });
 afterAll(() => agent.destroy());
 
-/** The audits' fetch, with the header that every fetch sends by itself, over a certificate nobody signed. */
+/** The fetch function of the audits, with the headers of a real fetch, over a self-signed certificate. */
 function fetchFn(url: string, { method = "GET", headers, body }: RequestInit = {}): Promise<Response> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
@@ -59,7 +59,7 @@ describe.each(Object.entries(servers))("%s", (_name, start) => {
     expect(named("ok").length).toBeGreaterThanOrEqual(58);
   });
 
-  test("its only notices are about GET, which is not served", () => {
+  test("its only notices concern GET, which is not served", () => {
     expect(named("notice")).toHaveLength(3);
     for (const name of named("notice")) expect(name).toMatch(/GET/);
   });

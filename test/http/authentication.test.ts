@@ -36,7 +36,7 @@ test.each([
   expect(answer.json).not.toHaveProperty("data");
 });
 
-test("two Authorization headers are refused, even with the same good token", async () => {
+test("two Authorization headers are refused, even with the same valid token", async () => {
   const authorization = [`Bearer ${tokens.good}`, `Bearer ${tokens.good}`];
   expect((await send({ authorization })).status).toBe(401);
 });
@@ -48,7 +48,7 @@ test.each([`Bearer ${tokens.good}`, `bearer ${tokens.good}`, `BEARER   ${tokens.
   },
 );
 
-test("a database that is down during the token's look-up makes the service unavailable, and tells nothing", async () => {
+test("an unreachable database during the token's look-up results in UNAVAILABLE, without details", async () => {
   const answer = await send({ authorization: `Bearer ${tokens.databaseDown}`, "x-request-id": "down-1" });
   expect(answer.status).toBe(503);
   expect(answer.json.errors[0].extensions).toEqual({
@@ -63,7 +63,7 @@ test("a database that is down during the token's look-up makes the service unava
   expect(logged).toMatchObject({ err: { code: "ECONNREFUSED" } });
 });
 
-test("logs name the request, operation and viewer, and never tokens, variables or messages", async () => {
+test("logs contain the request, operation and viewer, and never tokens, variables or messages", async () => {
   const answer = await server.graphql(
     "query Named($secret: String) { echo(text: $secret) }",
     { secret: "hunter2-hunter2" },

@@ -18,7 +18,7 @@ const json = { "content-type": "application/json" };
 const signedIn = { ...json, authorization: `Bearer ${tokens.good}` };
 const post = (body: string | Uint8Array, headers: Record<string, string> = json) =>
   server.send({ headers, body });
-/** A valid body of so many bytes. */
+/** A valid body of this number of bytes. */
 const bodyOf = (size: number) => {
   const empty = JSON.stringify({ query: "query($t: String) { echo(text: $t) }", variables: { t: "" } });
   return empty.replace('"t":""', `"t":"${"x".repeat(size - empty.length)}"`);
@@ -63,7 +63,7 @@ test.each([
   });
 });
 
-test("a bad member of the body is named", async () => {
+test("an invalid property of the body is named", async () => {
   const answer = await post('{"query":"{ ok }","variables":{"a":{"b":"\\u0000"}}}');
   expect(answer.json.errors[0].extensions.field).toBe("variables.a.b");
 });
@@ -76,7 +76,7 @@ test.each([
   expect((await post(body)).status).toBe(400);
 });
 
-test("a byte order mark, empty members and unknown ones do no harm", async () => {
+test("a byte order mark, and empty or unknown properties are accepted", async () => {
   for (const body of [
     '\uFEFF{"query":"{ ok }"}',
     '{"query":"{ ok }","variables":null,"operationName":null,"extensions":null}',
@@ -85,7 +85,7 @@ test("a byte order mark, empty members and unknown ones do no harm", async () =>
     expect((await post(body)).json).toMatchObject({ data: { ok: true } });
 });
 
-test("the limit is 1 MB for anybody, to the byte", async () => {
+test("the limit is exactly 1 MB for visitors", async () => {
   expect((await post(bodyOf(bodyLimits.anonymous))).status).toBe(200);
   const large = await post(bodyOf(bodyLimits.anonymous + 1));
   expect(large.status).toBe(413);
@@ -94,19 +94,19 @@ test("the limit is 1 MB for anybody, to the byte", async () => {
   expect((await post(bodyOf(bodyLimits.anonymous + 1), signedIn)).status).toBe(200);
 });
 
-test("the limit is 10 MB for a signed-in viewer, to the byte", async () => {
+test("the limit is exactly 10 MB for signed-in viewers", async () => {
   expect((await post(bodyOf(bodyLimits.signedIn), signedIn)).status).toBe(200);
   const larger = await post(bodyOf(bodyLimits.signedIn + 1), signedIn);
   expect(larger.status).toBe(413);
   expect(larger.json.errors[0].extensions).toMatchObject({ code: "PAYLOAD_TOO_LARGE", limit: 10_000_000 });
 });
 
-test("a bad token does not buy the larger limit", async () => {
+test("an invalid token does not permit the larger limit", async () => {
   const answer = await post(bodyOf(2_000_000), { ...json, authorization: "Bearer wrong" });
   expect(answer.status).toBe(401);
 });
 
-test("the limit holds while a body without a length streams in", async () => {
+test("the limit also applies to a body without a length", async () => {
   const answer = await server.send({
     headers: { ...json, "transfer-encoding": "chunked" },
     body: bodyOf(3_000_000),
@@ -114,7 +114,7 @@ test("the limit holds while a body without a length streams in", async () => {
   expect(answer.status).toBe(413);
 });
 
-test("compressed bodies are read, and counted as what they become", async () => {
+test("compressed bodies are decompressed, and their decompressed size counts", async () => {
   const small = Buffer.from('{"query":"{ ok }"}');
   for (const [encoding, bytes] of [
     ["gzip", gzipSync(small)],
@@ -145,12 +145,12 @@ test.each([
   );
 });
 
-test("a body whose encoding is refused takes nothing of the share of bodies; one with an empty encoding takes what it announces", async () => {
+test("a body with a refused encoding takes nothing of the share of bodies; one with an empty encoding takes its announced length", async () => {
   const everything = await requestBodies.acquire(partyOf(null, "127.0.0.1"), { weight: 24_000_000 });
   try {
     for (const encoding of ["compress", "xgzip", "gzipped"])
       expect((await post(bodyOf(500_000), { ...json, "content-encoding": encoding })).status).toBe(415);
-    // By its own word too large, to the byte.
+    // The announced length is one byte too large.
     expect((await post(bodyOf(bodyLimits.anonymous + 1))).status).toBe(413);
     expect((await post(bodyOf(1_000), { ...json, "content-encoding": "" })).status).toBe(200);
     const waits = [
@@ -165,7 +165,7 @@ test("a body whose encoding is refused takes nothing of the share of bodies; one
   }
 });
 
-test("a caller who goes away in the middle of the body leaves a log line and a working server", async () => {
+test("a client that disconnects during the body leaves a log line, and the server continues", async () => {
   const request = httpsRequest({
     host: "127.0.0.1",
     port: server.port,
@@ -182,7 +182,7 @@ test("a caller who goes away in the middle of the body leaves a log line and a w
   await new Promise<void>((resolve) => request.write('{"query":', () => resolve()));
   request.destroy();
   const finished = () => server.log.some((line) => line.requestId === "gone" && line.msg === "request");
-  // Requests after it prove the server's health meanwhile, and give its line the time to appear.
+  // Requests show that the server works, and give the log line time to appear.
   await until(async () => {
     expect((await server.graphql("{ ok }")).status).toBe(200);
     return finished();

@@ -34,7 +34,7 @@ const config = (more: Partial<Config> = {}) =>
   }) as Config;
 const names = ({ cert }: { cert: string }) => new X509Certificate(cert).subjectAltName!.split(", ").sort();
 
-test("without one, a certificate is made for this machine's names and kept, its key for the service alone", async () => {
+test("without one, a certificate is created for the names of this machine and stored, with a private key that only the service can read", async () => {
   const made = await loadCertificate(config(), now);
   const parsed = new X509Certificate(made.cert);
   expect(names(made)).toEqual(
@@ -49,11 +49,11 @@ test("without one, a certificate is made for this machine's names and kept, its 
   );
   expect(parsed.subject).toBe("CN=localhost");
   expect(parsed.ca).toBe(false);
-  // PostgreSQL's and browsers' word for "may stand for a server".
+  // The key usage "server authentication", which PostgreSQL and browsers require.
   expect(parsed.keyUsage).toEqual(["1.3.6.1.5.5.7.3.1"]);
   expect(parsed.checkPrivateKey(createPrivateKey(made.key))).toBe(true);
   expect(createPrivateKey(made.key).asymmetricKeyDetails).toMatchObject({ namedCurve: "prime256v1" });
-  // Since the day before, for clocks that are behind; browsers refuse what lives longer than 397 days.
+  // Valid since the day before, for clocks that are behind; browsers refuse a lifetime above 397 days.
   expect(new Date(parsed.validFrom).getTime()).toBe(now.getTime() - day);
   expect(new Date(parsed.validTo).getTime()).toBe(now.getTime() + 396 * day);
   expect((await readdir(dataDir)).sort()).toEqual(["certificate.pem", "key.pem"]);
@@ -62,7 +62,7 @@ test("without one, a certificate is made for this machine's names and kept, its 
   expect((await stat(join(dataDir, "certificate.pem"))).mode & 0o777).toBe(0o644);
 });
 
-test("it is the same until 30 days before its end", async () => {
+test("it is used until 30 days before its end", async () => {
   const made = await loadCertificate(config(), now);
   const end = new Date(new X509Certificate(made.cert).validTo).getTime();
   expect(await loadCertificate(config(), now)).toEqual(made);
@@ -76,7 +76,7 @@ test("it has the name of the service and the address that it listens on", async 
     now,
   );
   expect(names(made)).toEqual(expect.arrayContaining(["DNS:plat.example", "IP Address:192.0.2.1"]));
-  // Another name takes another certificate.
+  // For another name, another certificate is created.
   expect(await loadCertificate(config({ baseUrl: "https://plat.example:8443" }), now)).toEqual(made);
   expect(await loadCertificate(config({ baseUrl: "https://192.0.2.1" }), now)).toEqual(made);
   const other = await loadCertificate(config({ baseUrl: "https://[2001:db8::1]" }), now);
@@ -106,7 +106,7 @@ test("replaces a certificate that is incomplete after a crash, or invalid", asyn
   }
 });
 
-test("files that are given are used as they are, and refused where they do not fit together", async () => {
+test("configured files are used unchanged, and refused if key and certificate do not match", async () => {
   const made = await loadCertificate(config(), now);
   const tls = { cert: join(dataDir, "c.pem"), key: join(dataDir, "k.pem") };
   await writeFile(tls.cert, made.cert);
@@ -129,7 +129,7 @@ test("files that are given are used as they are, and refused where they do not f
   await expect(loadCertificate(config({ tls }))).rejects.toThrow("ENOENT");
 });
 
-test("an address that cannot be had is refused in a sentence that says what to do", async () => {
+test("an address that cannot be used is refused with a remedy", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const { port } = taken.address() as { port: number };
@@ -160,10 +160,10 @@ test("reports a certificate that cannot be reloaded, and continues with the prev
   const tls = { cert: join(dataDir, "c.pem"), key: join(dataDir, "k.pem") };
   await writeFile(tls.cert, made.cert);
   await writeFile(tls.key, made.key);
-  const told: unknown[] = [];
+  const warnings: unknown[] = [];
   const expiries: (number | undefined)[] = [];
   const serving = await serve(() => {}, config({ tls }), {
-    log: { error: (fields: unknown) => void told.push(fields), info() {} } as unknown as Pick<
+    log: { error: (fields: unknown) => void warnings.push(fields), info() {} } as unknown as Pick<
       Logger,
       "error" | "info"
     >,
@@ -172,15 +172,15 @@ test("reports a certificate that cannot be reloaded, and continues with the prev
   });
   try {
     await rm(tls.cert);
-    await until(() => told.length);
-    expect(told[0]).toMatchObject({
+    await until(() => warnings.length);
+    expect(warnings[0]).toMatchObject({
       event: "tls.reload_failed",
       err: expect.objectContaining({ code: "ENOENT" }),
     });
     expect(expiries).toContain(undefined);
     await writeFile(tls.cert, made.cert);
     const before = expiries.length;
-    // Read again as soon as it is there.
+    // It is read again as soon as it exists.
     await until(() => expiries.slice(before).some((expiry) => expiry! > Date.now() / 1000));
   } finally {
     await serving.close(0);

@@ -18,7 +18,7 @@ interface Raw {
   bytes: Buffer;
 }
 
-/** Sends a document and gives the bytes of the answer as they travel. */
+/** Sends a document and returns the bytes of the response as transmitted. */
 function ask(query: string, headers: Record<string, string>, variables?: unknown): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const outgoing = httpsRequest(
@@ -52,7 +52,7 @@ const schema = getIntrospectionQuery();
 const echo = "query ($text: String) { echo(text: $text) }";
 const long = { text: "a text with nothing new in it ".repeat(1_000) };
 
-test("the schema is compressed in the best encoding that the caller takes", async () => {
+test("the schema is compressed with the best encoding that the client accepts", async () => {
   const plain = await ask(schema, signedIn);
   expect([plain.encoding, plain.vary]).toEqual([undefined, "Accept-Encoding"]);
   const br = await ask(schema, { ...signedIn, ...browser });
@@ -82,7 +82,7 @@ test("does not compress short responses", async () => {
   expect((await ask("{ ok }", browser)).encoding).toBeUndefined();
 });
 
-test("while others are compressed longer than a moment, the text goes out as it is", async () => {
+test("while other responses have been in compression for some time, the text is sent uncompressed", async () => {
   const release = await compressions.acquire(partyOf("somebody", undefined));
   try {
     const answer = await ask(echo, browser, long);

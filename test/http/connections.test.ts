@@ -12,7 +12,7 @@ import { until } from "../harness/until.ts";
 
 const MB = 1_000_000;
 
-/** A server that answers with as many bytes as the path says, after it has read the body. */
+/** A server that answers with the number of bytes in the path, after it has read the body. */
 async function start(options: Partial<ListenOptions> = {}) {
   const { cert, key } = await testCertificate();
   const server = await listen(
@@ -21,7 +21,7 @@ async function start(options: Partial<ListenOptions> = {}) {
       try {
         for await (const chunk of request) received += (chunk as Buffer).length;
       } catch {
-        return; // The client was cut off.
+        return; // The connection was closed.
       }
       await endInChunks(response, String(received)[0]!.repeat(Number(request.url!.slice(1))));
     },
@@ -33,7 +33,7 @@ async function start(options: Partial<ListenOptions> = {}) {
   };
 }
 
-/** What came until the server closed the connection. */
+/** The data received until the server closed the connection. */
 async function untilClosed(socket: Socket): Promise<string> {
   let text = "";
   socket.on("error", () => {});
@@ -57,7 +57,7 @@ const openTls = async (port: number): Promise<Socket> => {
   return socket;
 };
 
-test("Node looks for late headers as often as they have to be found", async () => {
+test("Node checks for late headers often enough", async () => {
   await using server = await start({ headersWithin: 300 });
   for (const socket of [await open(server.port), await openTls(server.port)]) {
     socket.write("POST /1 HTTP/1.1\r\nHost: a\r\nX-Slow: ");
@@ -65,7 +65,7 @@ test("Node looks for late headers as often as they have to be found", async () =
   }
 });
 
-test("a connection over TLS that never says anything, or never ends its handshake, is closed", async () => {
+test("a TLS connection without any data, or with an unfinished handshake, is closed", async () => {
   await using server = await start({ headersWithin: 300 });
   expect(await untilClosed(await openTls(server.port))).toMatch(/^(HTTP\/1\.1 408|$)/);
   const halfway = await open(server.port);
@@ -73,7 +73,7 @@ test("a connection over TLS that never says anything, or never ends its handshak
   expect(await untilClosed(halfway)).not.toMatch(/HTTP/);
 });
 
-test("new connections of one network do not wait for all those of another", async () => {
+test("new connections of one network do not wait for those of another", async () => {
   await using server = await start();
   const order: string[] = [];
   const ask = (name: string, localAddress: string) => {
@@ -97,14 +97,14 @@ test("new connections of one network do not wait for all those of another", asyn
   expect(order.indexOf("another")).toBeLessThan(15);
 });
 
-test("a client that neither reads its refusal nor hangs up loses its connection", async () => {
+test("a client that neither reads its refusal nor disconnects loses its connection", async () => {
   await using server = await start();
   const socket = await open(server.port);
-  // As long as it is paused, its side of the connection does not see the end.
+  // While it is paused, the client does not notice the end of the connection.
   socket.pause();
   socket.write("this is no HTTP\r\n\r\n");
   const reset = once(socket, "error").then(([error]) => (error as NodeJS.ErrnoException).code);
-  // The service has destroyed its end when what is sent there is answered with a reset.
+  // The service has closed its end when data sent there is answered with a reset.
   const writing = setInterval(() => socket.write("more"), 50);
   try {
     expect(await reset).toMatch(/ECONNRESET|EPIPE/);
@@ -114,7 +114,7 @@ test("a client that neither reads its refusal nor hangs up loses its connection"
   }
 });
 
-test("a client that asks for much and does not read loses its connection", async () => {
+test("a client that requests much data and does not read loses its connection", async () => {
   await using server = await start({ pace: { rate: 1_000_000_000, grace: 300 } });
   for (const socket of [await open(server.port), await openTls(server.port)]) {
     socket.pause();
@@ -132,7 +132,7 @@ test("a stalled body is refused with 408, a slow one is accepted", async () => {
     socket.write("POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nabc");
     expect(await untilClosed(socket)).toMatch(/^HTTP\/1\.1 408 [\s\S]*"BAD_USER_INPUT"/);
   }
-  // 200 bytes at a time, for longer than a body has that does not move.
+  // 200 bytes at a time, for longer than the time limit of a stalled body.
   for (const socket of [await open(server.port), await openTls(server.port)]) {
     socket.write("POST /3 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4000\r\n\r\n");
     const answer = untilClosed(socket);
@@ -145,7 +145,7 @@ test("a stalled body is refused with 408, a slow one is accepted", async () => {
   }
 });
 
-test("an answer that is read slowly, but read, arrives whole", async () => {
+test("a response that is read slowly arrives completely", async () => {
   await using server = await start({ pace: { rate: 1_000, grace: 400 } });
   const size = 14 * MB;
   for (const socket of [await open(server.port), await openTls(server.port)]) {
@@ -155,7 +155,7 @@ test("an answer that is read slowly, but read, arrives whole", async () => {
       const before = Math.floor(received / (2 * MB));
       received += chunk.length;
       if (Math.floor(received / (2 * MB)) === before) return;
-      // Reads in bursts, and longer in all than an answer may stand still.
+      // Reads in bursts, for longer than the time limit of a stalled response.
       socket.pause();
       // oxlint-disable-next-line no-restricted-globals -- how slow this reader is
       setTimeout(() => socket.resume(), 100);
@@ -165,7 +165,7 @@ test("an answer that is read slowly, but read, arrives whole", async () => {
   }
 });
 
-test("one address has so many connections, a proxy as many as it needs, and all together so many", async () => {
+test("the number of connections is limited for one address and in total; a proxy may have all", async () => {
   const limits = { total: 12, ofAddress: 8 };
   await using server = await start({ limits });
   const sockets = await Promise.all(Array.from({ length: 8 }, () => open(server.port)));
@@ -180,7 +180,7 @@ test("one address has so many connections, a proxy as many as it needs, and all 
 
   await using behind = await start({ limits, isProxy: (address) => address === "127.0.0.1" });
   const kept = await Promise.all(Array.from({ length: 12 }, () => open(behind.port)));
-  // They are kept alive after a request; whoever comes then makes them leave.
+  // They are kept alive after a request, and closed when a new connection needs their place.
   for (const socket of kept) {
     socket.write("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n");
     await once(socket, "data");
@@ -192,16 +192,16 @@ test("one address has so many connections, a proxy as many as it needs, and all 
   });
 });
 
-test("limits follow from the descriptors that the process may have", () => {
+test("limits follow from the number of file descriptors of the process", () => {
   expect(connectionLimits(1_048_576)).toEqual({ total: 4_096, ofAddress: 1_024 });
   expect(connectionLimits(1_024)).toEqual({ total: 512, ofAddress: 128 });
-  // Event streams need no other file.
+  // Event streams need no other descriptor.
   expect(connectionLimits(20_000, 1, 10_000)).toEqual({ total: 11_024, ofAddress: 1_024 });
   expect(connectionLimits(1_024, 1, 2_000)).toEqual({ total: 768, ofAddress: 192 });
   expect(connectionLimits(20)).toEqual({ total: 16, ofAddress: 8 });
   const { take } = countByAddress(1, () => false);
   const back = take("2001:db8::1")!;
-  // The whole network of an IPv6 address is one.
+  // All addresses of an IPv6 network count as one.
   expect(take("2001:db8::2")).toBeUndefined();
   expect(take("2001:db8:0:1::1")).toBeDefined();
   back();

@@ -28,7 +28,7 @@ const schema = buildSchema(`
   type Mutation { create(input: LeadInput!): Boolean, add(email: EmailAddress, input: LeadInput): Boolean }
 `);
 
-/** A request as far as errors know it, and what it noted. */
+/** A request with the properties that errors use, and what it logged. */
 function request(more: Partial<RequestState> = {}) {
   const logged: unknown[][] = [];
   const state = {
@@ -59,18 +59,18 @@ describe("validation", () => {
     ["{ nothing }", undefined],
     ["{ ok @skip }", "if"],
     ["{ ok @skip(if: 1) }", "if"],
-  ])("%s is about %s", (query, field) => {
+  ])("%s refers to %s", (query, field) => {
     const { state } = request();
-    const told = refusals(query).map((error) => validationError(error, state).extensions);
-    expect(told[0]).toEqual({ code: "BAD_USER_INPUT", requestId: "r1", ...(field && { field }) });
+    const reported = refusals(query).map((error) => validationError(error, state).extensions);
+    expect(reported[0]).toEqual({ code: "BAD_USER_INPUT", requestId: "r1", ...(field && { field }) });
     expect([...state.errorCodes]).toEqual(["BAD_USER_INPUT"]);
   });
 
-  test("a value that an enumeration lacks is answered with those that it has, to those who may read the schema", () => {
+  test("an invalid enumeration value is reported with the valid ones, to viewers who may read the schema", () => {
     const [error] = refusals("{ ok(status: NWE) }");
-    const told = validationError(error!, request().state, schema);
-    expect(told.message).toBe('Value "NWE" does not exist in "Status" enum. Use one of NEW, OLD.');
-    expect(told.extensions).toEqual({
+    const reported = validationError(error!, request().state, schema);
+    expect(reported.message).toBe('Value "NWE" does not exist in "Status" enum. Use one of NEW, OLD.');
+    expect(reported.extensions).toEqual({
       code: "BAD_USER_INPUT",
       field: "status",
       allowed: ["NEW", "OLD"],
@@ -91,7 +91,7 @@ describe("validation", () => {
     );
   });
 
-  test("what carries a code of ours keeps it, and gets its field", () => {
+  test("an error with one of our codes keeps it, and gets its field", () => {
     const [{ nodes }] = refusals("{ ok(a: true) }") as [GraphQLError];
     const limit = new GraphQLError("Too deep.", { extensions: { code: "LIMIT_EXCEEDED", limit: 12 } });
     expect(validationError(limit, request().state).extensions).toEqual({
@@ -109,7 +109,7 @@ describe("validation", () => {
     expect(validationError(placed, request().state).extensions.field).toBe("x");
   });
 
-  test("a comparison that was given up is a limit; too many errors are the caller's; the rest is ours", () => {
+  test("an aborted comparison is a limit; too many errors are the client's fault; everything else is internal", () => {
     const { state, logged } = request();
     const aborted = validationError(new GraphQLError("Validation aborted."), state);
     expect([aborted.message, aborted.extensions]).toEqual([
@@ -170,16 +170,16 @@ describe("values of variables", () => {
       "age",
       'Variable "$i.age" has an invalid value: Int cannot\nbe',
     ],
-  ])("%j is about %s", (message, field, told = message) => {
+  ])("%j refers to %s", (message, field, expected = message) => {
     const error = refused(message);
     expect([error.message, error.extensions]).toEqual([
-      told,
+      expected,
       { code: "BAD_USER_INPUT", field, requestId: "r1" },
     ]);
     expect(error.message).not.toMatch(/hunter2|password/);
   });
 
-  test("a value that an enumeration lacks is answered with those that it has", () => {
+  test("an invalid enumeration value is reported with the valid ones", () => {
     const message =
       'Variable "$i" got invalid value "NWE" at "i.status"; Value "NWE" does not exist in "Status" enum. Did you mean the enum value "NEW"?';
     expect(refused(message).message).toBe(
@@ -190,7 +190,7 @@ describe("values of variables", () => {
     expect(closed.extensions).not.toHaveProperty("allowed");
   });
 
-  test("what is no such message, or has a path, is ours", () => {
+  test("other messages, and those with a path, are internal errors", () => {
     expect(refused("Something else.").extensions.code).toBe("INTERNAL");
     const message = 'Variable "$i" got invalid value 1; No.';
     expect(
@@ -206,7 +206,7 @@ describe("execution", () => {
     "Must provide an operation.",
     "Must provide operation name if query contains multiple operations.",
     'Unknown operation named "x".',
-  ])("%s is about the choice of the operation", (message) => {
+  ])("%s refers to the choice of the operation", (message) => {
     expect(executionError(new GraphQLError(message), undefined).extensions).toEqual({
       code: "BAD_USER_INPUT",
       field: "operationName",
@@ -218,7 +218,7 @@ describe("execution", () => {
     expect(executionError(new GraphQLError(`x ${message}`), undefined).extensions.code).toBe("INTERNAL");
   });
 
-  test("an error keeps its place in the document and the answer", () => {
+  test("an error keeps its locations and its path", () => {
     const document = parse("{ ok }");
     const field = (document.definitions[0] as any).selectionSet.selections[0];
     const cause = new CodedError("CONFLICT", "There is one.", { existingId: "1" });
@@ -258,7 +258,7 @@ describe("execution", () => {
   });
 });
 
-describe("the member that a domain of the database refused", () => {
+describe("the field that a domain of the database refused", () => {
   const member = (query: string, variableValues: unknown = {}, dataType: unknown = "email_address") => {
     const [operation] = parse(query).definitions as any[];
     const [node] = operation.selectionSet.selections;
@@ -281,7 +281,7 @@ describe("the member that a domain of the database refused", () => {
   ])("%s: %s", (query, field) => {
     expect(member(query)).toBe(field);
   });
-  test("by variables, and only where the database names a domain", () => {
+  test("by variables, and only if the database names a domain", () => {
     const query = "mutation ($i: LeadInput!) { create(input: $i) }";
     const values = { i: { other: "a", contact: { phone: "1" } } };
     expect(member(query, values)).toBe("other");
@@ -309,7 +309,7 @@ describe("the member that a domain of the database refused", () => {
   });
 });
 
-test("the place of a literal is that of an argument or a member, else there is none", () => {
+test("the path of a literal is that of an argument or a field, otherwise there is none", () => {
   const [error] = refusals(
     "mutation { a: create(input: { age: 1 }) b: create(input: { contact: { phone: 1 } }) }",
   );
@@ -337,15 +337,15 @@ test.each([
   ['Field "A.b.c".', "{ A b }", 'Field "b".'],
   ['"" and "1" stay.', "{ a }", '"" and "1" stay.'],
   ['Did you mean "x"?', "{ a }", 'Did you mean "…"?'],
-])("%s, told without names of the schema", (message, written, told) => {
-  expect(withoutNames(message, written)).toBe(told);
+])("%s, without names of the schema", (message, written, expected) => {
+  expect(withoutNames(message, written)).toBe(expected);
 });
 
-describe("anything that was thrown", () => {
+describe("thrown values", () => {
   const none = new Map();
   const coded = (error: unknown) => toCodedError(error, none, { signedIn: false });
 
-  test("is what is coded in it, however deep, up to a point", () => {
+  test("use the coded error in them, up to a certain depth", () => {
     const cause = new CodedError("CONFLICT", "There is one.");
     expect(coded(new Error("x", { cause: new GraphQLError("y", { originalError: cause }) }))).toBe(cause);
     let deep: Error = cause;
@@ -358,7 +358,7 @@ describe("anything that was thrown", () => {
     for (const nothing of [undefined, null, "text"]) expect(coded(nothing).code).toBe("INTERNAL");
   });
 
-  test("is what the planner means for the caller, by its code or as a timeout", async () => {
+  test("use errors of the planner, by their code or as a timeout", async () => {
     expect(coded(new SafeError("No.", { code: "CONFLICT", statusCode: 400, a: 1 } as never))).toMatchObject({
       code: "CONFLICT",
       message: "No.",
@@ -379,7 +379,7 @@ describe("anything that was thrown", () => {
     expect(coded(new SafeError("No.", { code: "UNKNOWN" } as never)).code).toBe("BAD_USER_INPUT");
   });
 
-  test("is a record that is missing, where a change met no row", () => {
+  test("report a missing record if a change found no row", () => {
     for (const change of ["deleted", "updated"])
       expect(coded(new Error(`No values were ${change} in collection 'a'`))).toMatchObject({
         code: "NOT_FOUND",
@@ -393,7 +393,7 @@ describe("anything that was thrown", () => {
       expect(coded(new Error(message)).code).toBe("INTERNAL");
   });
 
-  test("is logged by its innermost cause, without what holds values of callers", () => {
+  test("are logged by their innermost cause, without values of clients", () => {
     const inner = Object.assign(new Error("in"), {
       code: "23505",
       detail: "Key (a)=(secret)",
@@ -431,7 +431,7 @@ test.each([
   expect(connectionLimits(descriptors)).toEqual({ total, ofAddress });
 });
 
-test("connections are counted by network, but for those of proxies, and a place is given back once", () => {
+test("connections are counted by network, except for those of proxies, and slots are released once", () => {
   const { take } = countByAddress(2, (address) => address === "10.0.0.1");
   const [first, second] = [take("2001:db8::1"), take("2001:db8::2")];
   expect([first, second].every(Boolean)).toBe(true);

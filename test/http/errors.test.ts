@@ -17,7 +17,7 @@ afterEach(() => {
 const sqlError = (code: string, more: object = {}) =>
   Object.assign(new Error(`SECRET relation "app_private.secrets" ${code}`), { code, ...more });
 
-/** The only error of an answer, its id checked. */
+/** The only error of a response, after checking its id. */
 async function only(query: string, variables?: unknown) {
   const answer = await server.graphql(query, variables);
   expect(answer.json.errors).toHaveLength(1);
@@ -27,7 +27,7 @@ async function only(query: string, variables?: unknown) {
   return { ...error, answer };
 }
 
-test("a coded error goes out with its message, path and extensions", async () => {
+test("a coded error is returned with its message, path and extensions", async () => {
   faults.resolver = () =>
     new CodedError("CONFLICT", "There is one already.", { existingId: "1", field: "email" });
   const error = await only("{ renamed: fault }");
@@ -37,7 +37,7 @@ test("a coded error goes out with its message, path and extensions", async () =>
   expect(error.answer.json.data).toEqual({ renamed: null });
 });
 
-test("what the planner means for the caller is coded too", async () => {
+test("errors of the planner for the client are coded too", async () => {
   faults.resolver = () => new SafeError("Please simplify.", { [Symbol("timeout")]: true } as never);
   expect((await only("{ fault }")).extensions.code).toBe("LIMIT_EXCEEDED");
   faults.resolver = () => new SafeError("Invalid cursor.");
@@ -46,25 +46,25 @@ test("what the planner means for the caller is coded too", async () => {
   expect((await only("{ fault }")).extensions.code).toBe("NOT_FOUND");
 });
 
-test("RATE_LIMITED says when to come back, in the header too", async () => {
+test("RATE_LIMITED has the time to retry, in the header too", async () => {
   faults.resolver = () => new CodedError("RATE_LIMITED", "Too many attempts.", { retryAfterSeconds: 61.2 });
   expect((await only("{ fault }")).answer.headers["retry-after"]).toBe("62");
 });
 
 test.each([
   ["an error", () => new Error("SECRET")],
-  ["an error that a field of the driver follows", () => new TypeError("SECRET is not a function")],
-  ["a GraphQLError of nobody's intent", () => new GraphQLError("SECRET")],
+  ["an error with a field of the driver", () => new TypeError("SECRET is not a function")],
+  ["an unexpected GraphQLError", () => new GraphQLError("SECRET")],
   [
     "a GraphQLError around an error",
     () => new GraphQLError("SECRET", { originalError: new Error("SECRET") }),
   ],
   ["a RangeError", () => new RangeError("Maximum call stack size exceeded SECRET")],
   ["a syntax error", () => sqlError("42601")],
-  ["a raise without a code of ours", () => sqlError("P0001")],
+  ["a raise without one of our codes", () => sqlError("P0001")],
   ["PLAT0 without a detail", () => sqlError("PLAT0")],
   ["PLAT0 with an unknown code", () => sqlError("PLAT0", { detail: '{"code":"NEW"}' })],
-  ["PLAT0 with a detail that is no object", () => sqlError("PLAT0", { detail: "null" })],
+  ["PLAT0 with a detail that is not an object", () => sqlError("PLAT0", { detail: "null" })],
   ["a string", () => "SECRET"],
 ])("%s is masked and logged under the request id", async (_name, fault) => {
   faults.resolver = fault;
@@ -87,7 +87,7 @@ test.each([
   ["a connection that ended", "08006"],
   ["a server that shuts down", "57P01"],
   ["too many connections", "53300"],
-])("%s is masked, logged, and says when to come again", async (_name, state) => {
+])("%s is masked, logged, and has the time to retry", async (_name, state) => {
   faults.resolver = () => sqlError(state);
   const error = await only("{ fault }");
   const { requestId } = error.extensions;
@@ -104,7 +104,7 @@ test.each([
   expect(JSON.stringify(logged)).toMatch(/SECRET/);
 });
 
-test("a null where none may be is ours", async () => {
+test("a null in a non-null field is an internal error", async () => {
   expect((await only("{ required }")).extensions.code).toBe("INTERNAL");
 });
 
@@ -120,7 +120,7 @@ test.each([
 });
 
 const raised = JSON.stringify({ code: "INVENTORY_UNAVAILABLE", claimedUntil: "2030-01-01T00:00:00Z" });
-test("what the database raises for the caller passes with its extensions", async () => {
+test("errors that the database raises for the client keep their extensions", async () => {
   faults.resolver = () => Object.assign(new Error("Lot 12 is held."), { code: "PLAT0", detail: raised });
   const error = await only("{ fault }");
   expect(error.message).toBe("Lot 12 is held.");
@@ -136,17 +136,21 @@ test.each([
   ["a comment only", "# nothing", undefined],
   ["an unknown field", "{ nothing }", undefined],
   ["a wrong literal", "{ leads(first: true) { id } }", "first"],
-  ["a wrong member", 'mutation { createLead(input: { email: "a", age: "x" }) { id } }', "age"],
+  ["an invalid field", 'mutation { createLead(input: { email: "a", age: "x" }) { id } }', "age"],
   [
     "a wrong nested member",
     'mutation { createLead(input: { email: "a", contact: { phone: 1 } }) { id } }',
     "contact.phone",
   ],
-  ["a missing member", "mutation { createLead(input: { age: 1 }) { id } }", "email"],
-  ["an unknown member", 'mutation { createLead(input: { email: "a", colour: 1 }) { id } }', "colour"],
+  ["a missing field", "mutation { createLead(input: { age: 1 }) { id } }", "email"],
+  [
+    "an unknown field of the input",
+    'mutation { createLead(input: { email: "a", colour: 1 }) { id } }',
+    "colour",
+  ],
   ["a missing argument", "mutation { createLead { id } }", "input"],
   ["two operations without a choice", "query A { ok } query B { ok }", "operationName"],
-])("%s is the caller's mistake", async (_name, query, field) => {
+])("%s is an error of the client", async (_name, query, field) => {
   const error = await only(query);
   expect(error.extensions).toMatchObject({ code: "BAD_USER_INPUT" });
   expect(error.extensions.field).toBe(field);
@@ -163,13 +167,13 @@ test.each([
   [null, "input"],
   [undefined, "input"],
   ["text", "input"],
-])("the variable %j is refused, naming the member %p", async (input, field) => {
+])("the variable %j is refused, with the field %p", async (input, field) => {
   const error = await only(create, { input });
   expect(error.extensions).toMatchObject({ code: "BAD_USER_INPUT", field });
   expect(error.answer.text).not.toMatch(/hunter2/);
 });
 
-test("in production an anonymous caller learns nothing of the schema, a signed-in one does", async () => {
+test("in production an anonymous client learns nothing of the schema, a signed-in one does", async () => {
   await using production = await startServer({ production: true });
   const schema = "{ __schema { queryType { name } } }";
   const refused = await production.graphql(schema);
@@ -182,9 +186,9 @@ test("in production an anonymous caller learns nothing of the schema, a signed-i
   expect((await production.graphql("{ __typename }")).json.data).toEqual({ __typename: "Query" });
 });
 
-test("in production, validation tells strangers no name of the schema that they have not written", async () => {
+test("in production, validation errors for visitors contain only names that they have sent", async () => {
   await using closed = await startServer({ production: true });
-  const told = async (query: string, headers?: Record<string, string>, variables?: unknown) => {
+  const textOf = async (query: string, headers?: Record<string, string>, variables?: unknown) => {
     const { json } = await closed.graphql(query, variables, headers);
     return json.errors[0].message as string;
   };
@@ -205,16 +209,16 @@ test("in production, validation tells strangers no name of the schema that they 
     ],
   ];
   for (const [query, variables, message] of cases)
-    expect(await told(query, undefined, variables)).toBe(message);
+    expect(await textOf(query, undefined, variables)).toBe(message);
   const tier = { i: { email: "a", tier: "GILD" } };
   const inLiteral = 'mutation { createLead(input: { email: "a", tier: GILD }) { id } }';
-  for (const text of [await told(createLead, undefined, tier), await told(inLiteral)])
+  for (const text of [await textOf(createLead, undefined, tier), await textOf(inLiteral)])
     expect(text).toMatch(/Value "(GILD|…)" does not exist in "…" enum\.$/);
   const signedIn = { authorization: `Bearer ${tokens.good}` };
-  expect(await told("{ lead { id } }", signedIn)).toMatch(/on type "Query". Did you mean "leads"/);
-  for (const text of [await told(createLead, signedIn, tier), await told(inLiteral, signedIn)])
+  expect(await textOf("{ lead { id } }", signedIn)).toMatch(/on type "Query". Did you mean "leads"/);
+  for (const text of [await textOf(createLead, signedIn, tier), await textOf(inLiteral, signedIn)])
     expect(text).toMatch(/does not exist in "Tier" enum\. Use one of GOLD, SILVER\.$/);
-  // A developer of their own service is told everything.
+  // In development, errors are complete.
   await using open = await startServer();
   expect((await open.graphql("{ lead { id } }")).json.errors[0].message).toMatch(/Did you mean "leads"/);
 });

@@ -19,7 +19,7 @@ import { until } from "../harness/until.ts";
 
 afterEach(() => void jest.useRealTimers());
 
-/** A response that takes what is written; `isFull` says whether its reader is behind. */
+/** A response that records what is written; `isFull` simulates a slow reader. */
 class Written extends EventEmitter {
   status = 0;
   headers: Record<string, string> = {};
@@ -67,7 +67,7 @@ function subscription(answers: Answers, positions?: Positions) {
   return { response, state, work, done };
 }
 
-test("an answer that is one alone is an event, and the end", () => {
+test("a single response is one event, followed by the end", () => {
   const response = new Written();
   answerOnce(response as unknown as Response, '{"data":1}');
   expect(response).toMatchObject({ ...inEvents, texts: [`event: next\ndata: {"data":1}\n\n${complete}`] });
@@ -93,7 +93,7 @@ test("each result of a subscription is an event with its position; the last even
   expect(state.errorCodes.size).toBe(0);
 });
 
-test("without positions, answers tell none", async () => {
+test("without positions, responses contain none", async () => {
   const { response, done } = subscription(async function* (work) {
     work.position = 5n;
     yield { data: {} };
@@ -140,11 +140,11 @@ test("reports the reason before the end", async () => {
   expect([...state.errorCodes]).toEqual(["UNAUTHENTICATED"]);
 });
 
-test("a slow reader is waited for; one that has gone is written nothing more", async () => {
-  const asked: number[] = [];
+test("a slow reader is waited for; nothing is written to a closed one", async () => {
+  const requested: number[] = [];
   const { response, state, done } = subscription(async function* () {
     for (const n of [1, 2, 3]) {
-      asked.push(n);
+      requested.push(n);
       yield { data: { n } };
     }
   });
@@ -152,14 +152,14 @@ test("a slow reader is waited for; one that has gone is written nothing more", a
   const written = () => response.texts.length;
   await until(() => written() >= 2);
   for (let turns = 0; turns < 10; turns += 1) await new Promise(setImmediate);
-  expect([asked, written()]).toEqual([[1], 2]);
+  expect([requested, written()]).toEqual([[1], 2]);
   response.emit("drain");
   await until(() => written() >= 3);
-  expect(asked).toEqual([1, 2]);
+  expect(requested).toEqual([1, 2]);
   state.subscriptionError = new CodedError("UNAUTHENTICATED", "Sign in again.");
   response.emit("close");
   await done;
-  expect([asked, written(), response.ended]).toEqual([[1, 2, 3], 3, false]);
+  expect([requested, written(), response.ended]).toEqual([[1, 2, 3], 3, false]);
 });
 
 test("a reader who disconnects gets no end event", async () => {
@@ -174,7 +174,7 @@ test("a reader who disconnects gets no end event", async () => {
   expect([response.texts, response.ended]).toEqual([[heartbeat], false]);
 });
 
-test("every 15 seconds a comment says that it lives, until it has closed", async () => {
+test("every 15 seconds a comment is sent, until the stream has closed", async () => {
   jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "queueMicrotask"] });
   const { response } = subscription(async function* () {
     await new Promise(() => {});
@@ -196,7 +196,7 @@ const bearer = {
   expiresAt: undefined,
 } as never as Awaited<ReturnType<Live["redeem"]>>;
 
-/** Live events without their database: what each was asked is noted. */
+/** Live events without a database; records the calls. */
 function testLive() {
   const calls: unknown[][] = [];
   const opened = Promise.withResolvers<EventStream>();
@@ -237,7 +237,7 @@ function testLive() {
 
 const signedIn = { authorization: "Bearer good" };
 
-/** Opens a stream, ends it as the service would, and gives what its reader got. */
+/** Opens a stream, ends it like the service, and returns what its reader received. */
 async function readStream(query: string, headers: Record<string, string> = signedIn) {
   const { live, calls, opened, closed } = testLive();
   await using server = await startServer({ live });
@@ -257,7 +257,7 @@ const refusal = ({ status, json }: { status: number; json: any }) => [
   json.errors[0].message,
 ];
 
-test("a stream begins at the head, is in the name of its bearer, and gives its place back", async () => {
+test("a stream begins at the latest event, has the rights of its token, and releases its slot", async () => {
   const { answer, calls } = await readStream("?organizationId=harbour");
   expect(answer.status).toBe(200);
   expect(answer.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
@@ -283,7 +283,7 @@ test.each([
   ["&after=3", { "last-event-id": "4" }, 4],
   ["&after=3", { "last-event-id": "" }, 3],
 ] as [string, Record<string, string>, number][])(
-  "with %s and the headers %j it goes on behind %d",
+  "with %s and the headers %j it resumes after %d",
   async (query, headers, position) => {
     const { calls } = await readStream(`?organizationId=o${query}`, { ...signedIn, ...headers });
     expect(calls.find(([name]) => name === "open")).toEqual(["open", true, "o1", position]);
@@ -347,22 +347,22 @@ test.each([
   ],
 ] as [string, Record<string, string>, unknown[]][])(
   "%s with %j opens no stream",
-  async (query, headers, told) => {
+  async (query, headers, expected) => {
     const { answer, calls } = await readStream(query, headers);
-    expect(refusal(answer)).toEqual(told);
+    expect(refusal(answer)).toEqual(expected);
     expect(calls.filter(([name]) => name === "take" || name === "open")).toEqual([]);
   },
 );
 
 test.each(["text/event-stream", "text/*", "*/*", "Text/Event-Stream;q=1", "text/html, text/event-stream"])(
-  "who accepts %s gets events",
+  "clients that accept %s get events",
   async (accept) => {
     const { answer } = await readStream(`?organizationId=${"o".repeat(2_000)}`, { ...signedIn, accept });
     expect(answer.status).toBe(200);
   },
 );
 
-test("what a stream is of comes from its address: names in any order, ids in any case", async () => {
+test("the parameters of a stream are in its URL: names in any order, ids in any case", async () => {
   const { live, calls, opened } = testLive();
   await using server = await startServer({ live });
   const query =
@@ -384,7 +384,7 @@ test("what a stream is of comes from its address: names in any order, ids in any
   expect(calls).toContainEqual(["begin", "o", "p1"]);
 });
 
-test("a ticket is for who has a token, is made by POST, and not kept by caches", async () => {
+test("a ticket requires a token, is created by POST, and is not cached", async () => {
   const { live, calls } = testLive();
   await using server = await startServer({ live });
   const ticket = (headers: Record<string, string>, path = "/events/tickets") =>

@@ -54,8 +54,8 @@ const refusal = async (path: string) => {
 };
 const wrong = [403, "FORBIDDEN", "This URL is wrong or no longer valid; request a new one from the API."];
 
-test("an address that lives holds by itself, and a reader may keep the content as long", async () => {
-  database.asked.length = 0;
+test("a URL that expires is valid without a session, and the content may be cached until then", async () => {
+  database.queries.length = 0;
   const answer = await get(address());
   expect([answer.status, answer.text]).toEqual([200, text]);
   expect(answer.headers).toMatchObject({
@@ -70,18 +70,18 @@ test("an address that lives holds by itself, and a reader may keep the content a
     "cross-origin-resource-policy": "cross-origin",
   });
   expect(answer.headers["content-range"]).toBeUndefined();
-  expect(database.asked).toEqual([]);
+  expect(database.queries).toEqual([]);
 });
 
-test("an address that has ended holds as long as everybody sees the record, asked as a visitor", async () => {
+test("a URL without expiry is valid while the record is public, which is checked as a visitor", async () => {
   const path = address();
-  database.asked.length = 0;
+  database.queries.length = 0;
   database.released.length = 0;
   clock.at += 1_200_000;
   try {
     const answer = await get(path);
     expect([answer.status, answer.headers["cache-control"]]).toEqual([200, "public, max-age=3600"]);
-    expect(database.asked).toEqual([
+    expect(database.queries).toEqual([
       ["begin read only"],
       ["set local role plat_anonymous"],
       ["select app_hidden.file_is_public($1, $2, $3) as is_public", "app_public", "plans", key],
@@ -101,7 +101,7 @@ test("an address that has ended holds as long as everybody sees the record, aske
   clock.at -= 1_200_000;
 });
 
-test("an address that was changed is refused, and a content that is gone is not found", async () => {
+test("a modified URL is refused, and missing content is not found", async () => {
   for (const path of [
     address().replace("plan.txt", "other.txt"),
     address().replace(/s=.*/, "s=x"),
@@ -129,13 +129,13 @@ test.each<[string, number, string, string | undefined]>([
   ["bytes=0-1,3-4", 200, text, undefined],
   ["xbytes=0-1", 200, text, undefined],
   ["items=0-1", 200, text, undefined],
-])("the range %s is answered with %i", async (range, status, content, told) => {
+])("the range %s is answered with %i", async (range, status, content, header) => {
   const answer = await get(address(), { range });
-  expect([answer.status, answer.text, answer.headers["content-range"]]).toEqual([status, content, told]);
+  expect([answer.status, answer.text, answer.headers["content-range"]]).toEqual([status, content, header]);
   expect(answer.headers["content-length"]).toBe(String(content.length));
 });
 
-test.each(["bytes=10-", "bytes=10-12", "bytes=-0"])("the range %s is not there", async (range) => {
+test.each(["bytes=10-", "bytes=10-12", "bytes=-0"])("the range %s is not satisfiable", async (range) => {
   const answer = await get(address(), { range });
   expect([answer.status, answer.headers["content-range"], answer.json.errors[0].message]).toEqual([
     416,
@@ -144,7 +144,7 @@ test.each(["bytes=10-", "bytes=10-12", "bytes=-0"])("the range %s is not there",
   ]);
 });
 
-test("a range of another content than the reader has is answered with the whole", async () => {
+test("with If-Range for another content, the response is complete", async () => {
   const range = "bytes=2-4";
   expect((await get(address(), { range, "if-range": `"${key}"` })).text).toBe("234");
   expect((await get(address(), { range, "if-range": '"other"' })).text).toBe(text);
@@ -157,18 +157,18 @@ test.each<[string, number]>([
   [" * ", 304],
   ['"x"', 200],
   [`x"${key}"`, 200],
-])("who has %s gets %i", async (known, status) => {
+])("a client with %s gets %i", async (known, status) => {
   const answer = await get(address(), { "if-none-match": known });
   expect([answer.status, answer.text]).toEqual([status, status === 304 ? "" : text]);
   expect(answer.headers["cache-control"]).toBe("private, max-age=1200, immutable");
 });
 
-test("HEAD tells about the content without it", async () => {
+test("HEAD has the headers without the content", async () => {
   const answer = await get(address(), { range: "bytes=2-4" }, "HEAD");
   expect([answer.status, answer.text, answer.headers["content-length"]]).toEqual([206, "", "3"]);
 });
 
-test("names of any letters, also for readers who know none but ASCII", async () => {
+test("file names can have any characters, with an ASCII version for old clients", async () => {
   const { headers } = await get(address({ name: `Pläne "A" (1)'s*.png`, attachment: true }));
   expect(headers["content-disposition"]).toBe(
     `attachment; filename="Pl_ne \\"A\\" (1)'s*.png"; filename*=UTF-8''Pl%C3%A4ne%20%22A%22%20%281%29%27s%2A.png`,

@@ -31,7 +31,7 @@ interface Served {
   body: Buffer;
 }
 
-/** Asks this server for an address of the API, whose own host is another in these tests. */
+/** Requests a URL of the API from this server, although the URL has another host in these tests. */
 function get(address: string, headers: Record<string, string> = {}, method = "GET"): Promise<Served> {
   const url = new URL(address);
   const options: RequestOptions = { method, headers, rejectUnauthorized: false };
@@ -74,7 +74,7 @@ async function document(
 const urlFor = async (person: Person, id: string): Promise<string> =>
   (await person.get(`query ($id: ID!) { projectImage(id: $id) { url } }`, { id })).projectImage.url;
 
-test("a private picture is served at its address, to be kept by the reader alone", async () => {
+test("a private picture is served at its URL, and may only be cached privately", async () => {
   const { url, thumbnailUrl } = await image(world.project.id);
   const served = await get(url);
   expect(served.status).toBe(200);
@@ -98,7 +98,7 @@ test("a private picture is served at its address, to be kept by the reader alone
   expect(small.headers["content-type"]).toBe("image/webp");
 });
 
-test("an address that is changed anywhere is refused with JSON", async () => {
+test("a modified URL is refused with JSON", async () => {
   const { url } = await image(world.project.id);
   const other = await image(world.project.id, await picture("jpeg", 5, 5));
   const [key, otherKey] = [url, other.url].map((address) => new URL(address).pathname.split("/")[2]!);
@@ -120,7 +120,7 @@ test("an address that is changed anywhere is refused with JSON", async () => {
   }
 });
 
-test("an address expires, and one signed by a retired key ends with it", () => {
+test("a URL expires, and one signed by a retired key ends with it", () => {
   let now = Date.parse("2026-01-01T12:00:00Z");
   const old = { secret: "the former secret with 32 characters or more" };
   const present = { secret: "the present secret with 32 characters or more" };
@@ -142,14 +142,14 @@ test("an address expires, and one signed by a retired key ends with it", () => {
   expect(open(address)!.secondsLeft).toBe(1);
   now += 1000;
   expect(open(address)!.secondsLeft).toBe(0);
-  // The same for a while, so that what was fetched stays cached.
+  // Equal for some time, so that fetched content stays cached.
   const sign = () => createFileAddresses([present], "https://plat.example", () => now).sign(claims);
   const first = sign();
   now += 500_000;
   expect(sign()).toBe(first);
 });
 
-test("an expired address of a private picture is refused", async () => {
+test("an expired URL of a private picture is refused", async () => {
   const { url } = await image(world.project.id);
   const { pathname } = new URL(url);
   const [, , key, name] = pathname.split("/");
@@ -163,7 +163,7 @@ test("an expired address of a private picture is refused", async () => {
   expect((await get(past.sign({ ...claims, record: `project_images.${rows[0].id}` }))).status).toBe(403);
 });
 
-test("a public picture has a lasting address that anybody may keep, until it is taken down", async () => {
+test("a public picture has a permanent URL that may be cached publicly, until it is hidden", async () => {
   const { id } = await image(openProject);
   const address = await urlFor(world.anonymous, id);
   expect(address).not.toContain("e=");
@@ -171,7 +171,7 @@ test("a public picture has a lasting address that anybody may keep, until it is 
   const served = await get(address);
   expect([served.status, served.headers["cache-control"]]).toEqual([200, "public, max-age=3600"]);
   expect(served.headers["access-control-allow-origin"]).toBe("*");
-  // The address of a signed-in viewer is another one: it holds even when the picture is hidden meanwhile.
+  // The URL for a signed-in viewer is another one, and valid even if the picture is hidden meanwhile.
   expect(await urlFor(world.ada, id)).toContain("e=");
   const setVisibility = (visibility: string) =>
     world.owen.get(`mutation ($input: UpdateProjectInput!) { updateProject(input: $input) { id } }`, {
@@ -185,7 +185,7 @@ test("a public picture has a lasting address that anybody may keep, until it is 
   expect((await get(address)).status).toBe(403);
 });
 
-test("documents are saved, not shown; text never runs", async () => {
+test("documents are downloaded, not shown; text is never executed", async () => {
   await expect(document("<b>not", { public: true })).rejects.toThrow("UNSUPPORTED_FILE");
   const { url, id } = await document("b>not markup", { public: true });
   const served = await get(url);
@@ -194,7 +194,7 @@ test("documents are saved, not shown; text never runs", async () => {
     "content-disposition": "attachment; filename=notes.txt",
     "x-content-type-options": "nosniff",
   });
-  // Public as long as it is said to be.
+  // Valid while the document is public.
   const query = `query ($id: ID!) { projectDocument(id: $id) { url } }`;
   const { projectDocument } = await world.anonymous.get(query, { id });
   expect((await get(projectDocument.url)).status).toBe(200);
@@ -206,7 +206,7 @@ test("documents are saved, not shown; text never runs", async () => {
   expect(await world.anonymous.get(query, { id })).toEqual({ projectDocument: null });
 });
 
-test("parts are served as asked for", async () => {
+test("byte ranges are served as requested", async () => {
   const text = "0123456789".repeat(10);
   const { url } = await document(text);
   const part = async (range: string, headers: Record<string, string> = {}) => {

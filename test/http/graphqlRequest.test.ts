@@ -8,7 +8,7 @@ import { partyOf } from "../../src/admission/party.ts";
 
 const bytesOf = (body: unknown) => Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 
-/** What a caller is told of a body. */
+/** The refusal of a body, as returned to the client. */
 function refusal(body: unknown): unknown {
   try {
     parseGraphQLRequest(bytesOf(body));
@@ -49,7 +49,7 @@ test.each<[unknown, string, string | undefined]>([
   expect(refusal(body)).toStrictEqual(["BAD_USER_INPUT", message, field === undefined ? {} : { field }]);
 });
 
-test("fields that are omitted or null are no mistake, others than the four are dropped", () => {
+test("fields that are omitted or null are accepted, and unknown ones ignored", () => {
   expect(parseGraphQLRequest(bytesOf({ query }))).toStrictEqual({
     query,
     variables: undefined,
@@ -62,7 +62,7 @@ test("fields that are omitted or null are no mistake, others than the four are d
   expect(parseGraphQLRequest(bytesOf(full))).toStrictEqual(full);
 });
 
-/** A request with a body that has been read, as the middlewares before leave it. */
+/** A request with a body that the previous middlewares have read. */
 function arrived(body: unknown, claims?: { userId: string | null }) {
   const request = { body, ip: "192.0.2.7" } as any;
   const state = { claims, operationName: undefined } as any;
@@ -71,7 +71,7 @@ function arrived(body: unknown, claims?: { userId: string | null }) {
 }
 const handle = (request: unknown, next = () => {}) => graphqlRequest()(request as never, {} as never, next);
 
-test("the checked request stands for the bytes, and its log line has so much of the operation's name", async () => {
+test("the checked request replaces the body, and the log contains a limited length of the operation name", async () => {
   const { request, state } = arrived(
     bytesOf({ query, variables: { a: 1 }, operationName: "a".repeat(129), more: 1 }),
   );
@@ -87,7 +87,7 @@ test("the checked request stands for the bytes, and its log line has so much of 
   expect(unnamed.state.operationName).toBeUndefined();
 });
 
-test("a request without a body is refused as one whose body is no JSON", async () => {
+test("a request without a body is refused like one with invalid JSON", async () => {
   for (const body of [undefined, {}, "{}"]) {
     const { request, state } = arrived(body);
     let passed = 0;
@@ -99,7 +99,7 @@ test("a request without a body is refused as one whose body is no JSON", async (
   }
 });
 
-test("a large body is read in the turn of its viewer, or of its address where nobody is signed in", async () => {
+test("a large body is parsed in the turn of its viewer, or of its address for visitors", async () => {
   const large = bytesOf({ query, variables: { a: "a".repeat(LARGE_BODY) } });
   const order: string[] = [];
   const read = (name: string, claims?: { userId: string | null }) =>
@@ -120,7 +120,7 @@ test("a large body is read in the turn of its viewer, or of its address where no
   expect(order.slice(4).toSorted()).toEqual(["stranger again", "user 1 again"]);
 });
 
-test("the state of a request is known to it alone, and its claims are what authentication left", () => {
+test("the state of a request is separate, and its claims are those of authentication", () => {
   const { request, state } = arrived(undefined);
   expect(claimsOf(request)).toBeUndefined();
   state.claims = { userId: "user-1" };

@@ -90,13 +90,13 @@ test("skips clients that disconnected while waiting, and releases their slots", 
   expect(answered).toBe(0);
 });
 
-test("a page that fails gives its place back", async () => {
+test("a failing page releases its slot", async () => {
   await using server = await startServer({ trackers: () => Promise.reject(new Error("No connection.")) });
   expect((await server.send({ method: "GET", path: "/t/k" })).status).toBe(500);
   expect(pageRequests.numbers).toEqual({ held: 0, waiting: 0 });
 });
 
-test("who has too many waiting is told when to come again", async () => {
+test("a client with too many waiting requests is refused with the time to retry", async () => {
   await using server = await startServer({ trackers: says });
   const network = partyOf(null, "127.0.0.1");
   const held = await Promise.all([1, 2].map(() => pageRequests.acquire(network)));
@@ -107,7 +107,7 @@ test("who has too many waiting is told when to come again", async () => {
   for (const entered of queue) (await entered)();
 });
 
-test("the bodies of notices share the memory of strangers' bodies, but for small ones", async () => {
+test("bodies of notifications share the memory for visitors' bodies, except for small ones", async () => {
   await using server = await startServer({ paymentsWebhook: says });
   const send = (bytes: number) => server.send({ path: "/webhooks/payments", body: Buffer.alloc(bytes) });
   const release = await requestBodies.acquire(partyOf(null, "192.0.2.1"), { weight: 24_000_000 });

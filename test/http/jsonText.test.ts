@@ -5,7 +5,7 @@ import { startServer, type TestServer, tokens } from "./server.ts";
 
 const bodyWith = (value: string) => Buffer.from(`{"query":"{ ok }","variables":{"a":${value}}}`);
 
-/** What a value of JSON becomes, by the definition: itself and everything in it. */
+/** The number of values in a JSON value by definition: itself and everything in it. */
 function count(value: unknown): number {
   return typeof value === "object" && value !== null
     ? 1 + Object.values(value).reduce((sum: number, child) => sum + count(child), 0)
@@ -19,14 +19,14 @@ test.each([
   ['["\\"],[{","\\\\",",[{"]'],
   ['"[[[[,,,,"'],
   ['[{},{},[[]],"\\u005b"]'],
-])("%s is measured as what it becomes", (text) => {
+])("the measure of %s equals its number of values", (text) => {
   const { values } = measureJson(Buffer.from(text));
   // Every value but the outermost begins with a bracket or follows one or a comma; a container can do both.
   expect(values + 1).toBeGreaterThanOrEqual(count(JSON.parse(text)));
   expect(values).toBeLessThanOrEqual(2 * count(JSON.parse(text)));
 });
 
-test("so many values and levels pass, one more does not", () => {
+test("up to the maximum number of values and levels are accepted, one more is refused", () => {
   const ones = (amount: number) => Buffer.from(`[${"1,".repeat(amount - 1)}1]`);
   expect(parseJson(ones(jsonLimits.values), "The body").value).toHaveLength(jsonLimits.values);
   expect(() => parseJson(ones(jsonLimits.values + 1), "The body")).toThrow(/at most 250000 values/);
@@ -40,16 +40,16 @@ test.each([
   ["empty objects", `[${"{},".repeat(3_330_000)}1]`],
   ["empty arrays", `[${"[],".repeat(3_330_000)}1]`],
   ["members", `{${'"a":1,'.repeat(1_660_000)}"b":1}`],
-])("10 MB of %s are refused before anything is built of them", (_name, value) => {
+])("10 MB of %s are refused before any object is created", (_name, value) => {
   const bytes = bodyWith(value);
-  // Of a text that is no value: where the scan did not end early, parsing would have found that.
+  // The text is invalid: if the scan did not end early, parsing would have reported that.
   bytes[bytes.length - 3] = 0x2c;
   const before = process.memoryUsage().heapUsed;
   expect(() => parseGraphQLRequest(bytes)).toThrow(expect.objectContaining({ code: "LIMIT_EXCEEDED" }));
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(8_000_000);
 });
 
-test("a NUL character is found wherever it is, and text that only looks like one passes", () => {
+test("a NUL character is found anywhere, and text that only looks like one is accepted", () => {
   const refusedAt = (value: string) => {
     try {
       parseGraphQLRequest(bodyWith(value));
@@ -71,15 +71,12 @@ test.each([
   ['"\\u00001"', true],
   ['"\\u0001\\u0010\\u0100\\u1000"', false],
   ['"u0000"', false],
-])(
-  "whether the texts of %s are looked through for NUL characters is known from its bytes: %s",
-  (text, may) => {
-    expect(measureJson(Buffer.from(text)).mayHoldNul).toBe(may);
-    expect(JSON.stringify(JSON.parse(text)).includes("\\u0000") || !may).toBe(true);
-  },
-);
+])("whether the texts of %s are searched for NUL characters is decided from its bytes: %s", (text, may) => {
+  expect(measureJson(Buffer.from(text)).mayHoldNul).toBe(may);
+  expect(JSON.stringify(JSON.parse(text)).includes("\\u0000") || !may).toBe(true);
+});
 
-test("duplicate members count as often as they are sent; the last one is meant", () => {
+test("duplicate properties count each time; the last one is used", () => {
   expect(parseGraphQLRequest(Buffer.from('{"query":"{ a }","query":"{ b }"}')).query).toBe("{ b }");
   expect(() => parseGraphQLRequest(bodyWith(`{${'"a":1,'.repeat(jsonLimits.values)}"a":1}`))).toThrow(
     /at most \d+ values/,
@@ -103,7 +100,7 @@ describe("over HTTPS", () => {
     ]);
   });
 
-  test("large bodies that one viewer sends at once are read in turn", async () => {
+  test("large bodies that one viewer sends at once are parsed in turn", async () => {
     const body = bodyWith(`"${"x".repeat(9_000_000)}"`);
     const answers = await Promise.all(Array.from({ length: 4 }, () => server.send({ headers, body })));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);

@@ -14,14 +14,14 @@ beforeAll(async () => {
 });
 afterAll(async () => server[Symbol.asyncDispose]());
 
-/** Each fragment spreads the one before it twice. */
+/** Each fragment spreads the previous one twice. */
 function bomb(fragments: number, leaf: string, type: string, root: (spread: string) => string): string {
   let text = `fragment f0 on ${type} { ${leaf} }`;
   for (let i = 1; i < fragments; i++) text += ` fragment f${i} on ${type} { ...f${i - 1} ...f${i - 1} }`;
   return `${root(`...f${fragments - 1}`)} ${text}`;
 }
 
-/** `lead` and `notes` in turn, so many levels deep. */
+/** `lead` and `notes` in turn, with this number of levels. */
 function deep(levels: number): string {
   let text = "id";
   for (let level = levels - 1; level > 1; level--)
@@ -64,7 +64,7 @@ test.each([
   expect((await refused(query)).code).toBe("LIMIT_EXCEEDED");
 });
 
-test("a document has 100,000 characters at most, whatever they are; a variable may be longer", async () => {
+test("a document has at most 100,000 characters, of any kind; a variable may be longer", async () => {
   for (const query of [`{ ok } #${"x".repeat(100_000)}`, `{ echo(text: "${"x".repeat(100_000)}") }`])
     expect(await refused(query)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 100_000 });
   const text = "x".repeat(200_000);
@@ -72,7 +72,7 @@ test("a document has 100,000 characters at most, whatever they are; a variable m
   expect(answer.json.data).toEqual({ echo: text });
 });
 
-test("a long chain of fragments and cycles of them are refused in order", async () => {
+test("a long chain of fragments and cycles of them are refused with an error", async () => {
   let chain = "fragment f0 on Lead { id }";
   for (let i = 1; i < 450; i++) chain += ` fragment f${i} on Lead { ...f${i - 1} }`;
   const answer = await server.graphql(`{ leads { ...f449 } } ${chain}`);
@@ -83,7 +83,7 @@ test("a long chain of fragments and cycles of them are refused in order", async 
   expect((await refused(own)).code).toBe("BAD_USER_INPUT");
 });
 
-test("12 levels pass, 13 do not, also through fragments", async () => {
+test("12 levels are accepted, 13 are not, also through fragments", async () => {
   expect((await server.graphql(deep(12))).json).toHaveProperty("data");
   expect(await refused(deep(13))).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 12, depth: 13 });
   const hidden =
@@ -92,7 +92,7 @@ test("12 levels pass, 13 do not, also through fragments", async () => {
   expect(await refused(hidden + inner)).toMatchObject({ code: "LIMIT_EXCEEDED", depth: 14 });
 });
 
-test("30 aliases pass, 31 do not; a fragment counts as often as it is spread", async () => {
+test("30 aliases are accepted, 31 are not; a fragment counts each time it is spread", async () => {
   const aliases = (count: number) => Array.from({ length: count }, (_, i) => `a${i}: ok`).join(" ");
   expect((await server.graphql(`{ ${aliases(30)} }`)).json).toHaveProperty("data");
   expect(await refused(`{ ${aliases(31)} }`)).toMatchObject({
@@ -104,19 +104,19 @@ test("30 aliases pass, 31 do not; a fragment counts as often as it is spread", a
   expect(await refused(spread)).toMatchObject({ code: "LIMIT_EXCEEDED", aliases: 32 });
 });
 
-test("50 directives pass, 51 do not", async () => {
+test("50 directives are accepted, 51 are not", async () => {
   const directives = (count: number) => `{ ${"ok @skip(if: false) ".repeat(count)} }`;
   expect((await server.graphql(directives(50))).json).toHaveProperty("data");
   expect(await refused(directives(51))).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 50, directives: 51 });
 });
 
-test("2,000 selections pass, 2,001 do not", async () => {
+test("2,000 selections are accepted, 2,001 are not", async () => {
   const many = (count: number) => `{ ${"ok ".repeat(count)} }`;
   expect(limitExceeded(measureDocument(parse(many(2_000))))).toBeUndefined();
   expect(await refused(many(2_001))).toMatchObject({ code: "LIMIT_EXCEEDED", selections: 2_001 });
 });
 
-test("what takes long to plan is refused before it is validated or planned, and the part is named", async () => {
+test("a document that takes long to plan is refused before it is validated or planned, with the most expensive part", async () => {
   const chain = (levels: number) =>
     `leads(first: 1) { id ${"notes(first: 1) { lead { id name ".repeat(levels)} ${"} }".repeat(levels)} }`;
   const wide = (count: number) =>
@@ -130,7 +130,7 @@ test("what takes long to plan is refused before it is validated or planned, and 
   expect(await refused(one)).toMatchObject({ limit: 1_000, part: "leads" });
 });
 
-test("one field selected again and again is refused before it costs much", async () => {
+test("one field selected many times is refused before it costs much", async () => {
   expect((await server.graphql(`{ ${"ok ".repeat(400)} }`)).json.data).toEqual({ ok: true });
   expect(await refused(`{ ${"ok ".repeat(1_900)} }`)).toMatchObject({ code: "LIMIT_EXCEEDED" });
 });
@@ -150,9 +150,10 @@ test.each([
   ["{ leads(first: 10) { ...n } } fragment n on Lead { notes(first: 2) { id } }", 50],
   ["{ leads(first: 0) { notes { id } } }", 0],
   ["{ tags }", 2],
-  // A field that is selected twice is answered once.
+  // A field that is selected twice counts once.
   ["{ leads(first: 5) { id id ...n } leads(first: 5) { id } } fragment n on Lead { id }", 10],
-  // The lists of a record usually are short; those of the record that many belong to are repeated for each of them.
+  // Lists of a record are assumed to be short; those of a record with many related ones count for each of
+  // them.
   ["{ leads(first: 10) { notes { id } } }", 210],
   ["{ leads(first: 10) { project { leads { id } } } }", 2_020],
 ])("%s costs %i", async (query, requested) => {
@@ -166,7 +167,7 @@ test.each([
   });
 });
 
-test("1000 × 1000 × 1000 is refused, by literals, variables and their defaults, and the part is named", async () => {
+test("1000 × 1000 × 1000 is refused, by literals, variables and their defaults, with the most expensive part", async () => {
   const query = (first: string) =>
     `{ ok leads(first: ${first}) { id notes(first: ${first}) { links(first: ${first}) { id } } } }`;
   const expected = {
@@ -182,7 +183,7 @@ test("1000 × 1000 × 1000 is refused, by literals, variables and their defaults
   expect(answer.json.extensions.cost.requested).toBe(286);
 });
 
-test("the usual introspection query passes, however it is asked", async () => {
+test("the usual introspection query is accepted, in any spelling", async () => {
   const all = { inputValueDeprecation: true, specifiedByUrl: true, schemaDescription: true, oneOf: true };
   for (const options of [{}, all]) {
     const answer = await server.graphql(getIntrospectionQuery(options));
@@ -191,7 +192,7 @@ test("the usual introspection query passes, however it is asked", async () => {
   }
 });
 
-test("the schema is asked for in an operation of its own", async () => {
+test("introspection needs an operation of its own", async () => {
   for (const query of [
     "{ __schema { types { name } } ok }",
     '{ ...F ok } fragment F on Query { __type(name: "Lead") { name } }',
@@ -214,7 +215,7 @@ test("the schema is asked for in an operation of its own", async () => {
   expect((await ask("B")).json.data).toEqual({ __schema: { queryType: { name: "Query" } } });
 });
 
-test("an operation whose values are long to read is begun in the share of the event loop, known or not", async () => {
+test("an operation with large values starts in the share of the event loop, cached or not", async () => {
   const run = jest.spyOn(eventLoop, "run");
   const begun = async (length: number) => {
     run.mockClear();
@@ -242,7 +243,7 @@ test("introspection nested in itself is refused", async () => {
   expect((await refused(often)).code).toBe("LIMIT_EXCEEDED");
 });
 
-test("whoever has too many waiting is refused with the time to wait, and nobody else is", async () => {
+test("a viewer with too many waiting requests is refused with the time to wait, and nobody else is", async () => {
   const network = partyOf(null, "127.0.0.1");
   const held: (() => void)[] = [];
   for (let n = 0; n < 8; n += 1) held.push(await operations.acquire(network));
@@ -258,7 +259,7 @@ test("whoever has too many waiting is refused with the time to wait, and nobody 
   expect((await server.graphql("{ ok }")).json.data).toEqual({ ok: true });
 });
 
-test("who is refused for the rate, and a stranger who is refused at all, keeps the place for a moment, so that asking again at once is no use", async () => {
+test("a rate-limited viewer, and a refused visitor, keeps the slot for a moment, so that repeating at once has no advantage", async () => {
   const timers = jest.spyOn(globalThis, "setTimeout");
   const viewer = { authorization: `Bearer ${tokens.good}` };
   const holds = async (query: string, code: ErrorCode, headers = {}) => {

@@ -33,7 +33,7 @@ const refusal = ({ status, json }: { status: number; json: any }) => [
   json.errors[0].message,
 ];
 
-test("a page stands in no other page, loads nothing, and its style is known by its hash", async () => {
+test("a page cannot be framed, loads nothing, and its style is permitted by its hash", async () => {
   const { pool } = scriptedDatabase([
     [/consent_question/, [{ purpose: "NEWS", organization: "A <b>", is_confirmed: false }]],
   ]);
@@ -70,30 +70,33 @@ test.each([
     "They can then send emails to your address.",
     "Harbour may write to you",
   ],
-])("consent to %s is asked for by GET, and given by POST alone", async (purpose, ask, explain, done) => {
-  const row = { purpose, organization: "Harbour", is_confirmed: false };
-  const { pool, asked } = scriptedDatabase([[/consent_question/, [row]]]);
-  await using server = await startServer({ confirm: confirmPage(pool) });
-  const question = await server.send(get("/confirm/abc"));
-  expect(question.text).toContain(`<h1>${ask}</h1>`);
-  expect(question.text).toContain(explain);
-  expect([question.headers["cache-control"], question.headers["referrer-policy"]]).toEqual([
-    "no-store",
-    "no-referrer",
-  ]);
-  expect(asked).toEqual([["select * from app_private.consent_question($1)", "abc"]]);
-  row.is_confirmed = true;
-  const answer = await server.send(post("/confirm/abc"));
-  expect(answer.text).toContain(`<h1>${done}</h1>`);
-  expect(answer.text).toContain("<p>Thank you. You can close this page.</p>");
-  expect(answer.text).not.toContain("<form");
-  expect(asked.slice(1)).toEqual([
-    ["select app_private.confirm_consent($1, $2)", "abc", answer.headers["x-request-id"]],
-    ["select * from app_private.consent_question($1)", "abc"],
-  ]);
-});
+])(
+  "GET shows the question for consent to %s, and only POST gives consent",
+  async (purpose, ask, explain, done) => {
+    const row = { purpose, organization: "Harbour", is_confirmed: false };
+    const { pool, queries } = scriptedDatabase([[/consent_question/, [row]]]);
+    await using server = await startServer({ confirm: confirmPage(pool) });
+    const question = await server.send(get("/confirm/abc"));
+    expect(question.text).toContain(`<h1>${ask}</h1>`);
+    expect(question.text).toContain(explain);
+    expect([question.headers["cache-control"], question.headers["referrer-policy"]]).toEqual([
+      "no-store",
+      "no-referrer",
+    ]);
+    expect(queries).toEqual([["select * from app_private.consent_question($1)", "abc"]]);
+    row.is_confirmed = true;
+    const answer = await server.send(post("/confirm/abc"));
+    expect(answer.text).toContain(`<h1>${done}</h1>`);
+    expect(answer.text).toContain("<p>Thank you. You can close this page.</p>");
+    expect(answer.text).not.toContain("<form");
+    expect(queries.slice(1)).toEqual([
+      ["select app_private.confirm_consent($1, $2)", "abc", answer.headers["x-request-id"]],
+      ["select * from app_private.consent_question($1)", "abc"],
+    ]);
+  },
+);
 
-test("a link of consent that is unknown or too old is refused", async () => {
+test("an unknown or expired link of consent is refused", async () => {
   const { pool } = scriptedDatabase([
     [/consent_question/, [{ purpose: null, organization: null, is_confirmed: false }]],
   ]);
@@ -105,8 +108,8 @@ test("a link of consent that is unknown or too old is refused", async () => {
   ]);
 });
 
-test("a link that stops a change of address asks by GET, and stops it by POST", async () => {
-  const { pool, asked } = scriptedDatabase([
+test("a link that stops a change of address asks on GET, and stops it on POST", async () => {
+  const { pool, queries } = scriptedDatabase([
     [/email_change_to_stop/, [{ found: "<b>@example.com" }]],
     [/stop_email_change/, [{ found: true }]],
   ]);
@@ -122,7 +125,7 @@ test("a link that stops a change of address asks by GET, and stops it by POST", 
   const answer = await server.send(post("/stop-email-change/abc"));
   expect(answer.text).toContain("<h1>The change was stopped</h1>");
   expect(answer.text).not.toContain("<form");
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     ["select app_private.email_change_to_stop($1) as found", "abc"],
     ["select app_private.stop_email_change($1) as found", "abc"],
   ]);
@@ -141,9 +144,9 @@ test.each([
   ]);
 });
 
-test("a link that stops notifications asks by GET, and stops them by POST", async () => {
+test("a link that unsubscribes from notifications asks on GET, and unsubscribes on POST", async () => {
   const choice = { organization: "Harbour", kind_name: "new leads", wanted: true };
-  const { pool, asked } = scriptedDatabase([
+  const { pool, queries } = scriptedDatabase([
     [/open_link/, [{ kind: "new_leads", readerId: "r1" }]],
     [/notification_choice/, [choice]],
   ]);
@@ -151,17 +154,17 @@ test("a link that stops notifications asks by GET, and stops them by POST", asyn
   const question = await server.send(get("/unsubscribe/abc"));
   expect(question.text).toContain("<h1>Emails about new leads from Harbour</h1>");
   expect(question.text).toContain('<form method="post"><button>Stop these emails</button></form>');
-  expect(asked.map(([text, ...values]) => [/app_private\.(\w+)/.exec(text)![1], ...values])).toEqual([
+  expect(queries.map(([text, ...values]) => [/app_private\.(\w+)/.exec(text)![1], ...values])).toEqual([
     ["open_link", "abc"],
     ["notification_choice", "r1", "new_leads"],
   ]);
   choice.wanted = false;
-  asked.length = 0;
+  queries.length = 0;
   const answer = await server.send(post("/unsubscribe/abc"));
   expect(answer.text).toContain("<h1>No more emails about new leads from Harbour</h1>");
   expect(answer.text).toContain("They are turned off. You still receive other emails.");
   expect(answer.text).not.toContain("<form");
-  expect(asked.map(([text, ...values]) => [/app_private\.(\w+)/.exec(text)![1], ...values])).toEqual([
+  expect(queries.map(([text, ...values]) => [/app_private\.(\w+)/.exec(text)![1], ...values])).toEqual([
     ["open_link", "abc"],
     ["unsubscribe", "r1", "new_leads"],
     ["notification_choice", "r1", "new_leads"],
@@ -171,7 +174,7 @@ test("a link that stops notifications asks by GET, and stops them by POST", asyn
 test.each([
   ["nothing is known of them", []],
   ["they have left", [{ organization: null, kind_name: "new leads", wanted: true }]],
-])("who is no member gets no notifications: %s", async (_, rows) => {
+])("non-members get no notifications: %s", async (_, rows) => {
   const { pool } = scriptedDatabase([
     [/open_link/, [{ kind: "new_leads", readerId: "r1" }]],
     [/notification_choice/, rows],
@@ -183,9 +186,9 @@ test.each([
   );
 });
 
-test("a link that stops marketing says the same to everybody, and stops by POST alone", async () => {
+test("a link that unsubscribes from marketing has the same page for everybody, and unsubscribes on POST only", async () => {
   const senders: { sender: string | null }[] = [{ sender: "Harbour" }];
-  const { pool, asked } = scriptedDatabase([
+  const { pool, queries } = scriptedDatabase([
     [/open_link/, [{ kind: "marketing", readerId: "r1" }]],
     [/marketing_sender/, senders],
   ]);
@@ -194,12 +197,12 @@ test("a link that stops marketing says the same to everybody, and stops by POST 
   expect(question.text).toContain(
     '<h1>Stop marketing emails from Harbour?</h1>\n<form method="post"><button>Stop these emails</button></form>',
   );
-  expect(asked.slice(1)).toEqual([["select app_private.marketing_sender($1) as sender", "r1"]]);
-  asked.length = 0;
+  expect(queries.slice(1)).toEqual([["select app_private.marketing_sender($1) as sender", "r1"]]);
+  queries.length = 0;
   const answer = await server.send(post("/unsubscribe/abc"));
   expect(answer.text).toContain("<h1>No more marketing emails from Harbour</h1>");
   expect(answer.text).toContain("<p>You are unsubscribed. You still receive emails about your appointments");
-  expect(asked.slice(1)).toEqual([
+  expect(queries.slice(1)).toEqual([
     ["select app_private.withdraw_consent($1, $2)", "r1", answer.headers["x-request-id"]],
     ["select app_private.marketing_sender($1) as sender", "r1"],
   ]);
@@ -215,16 +218,16 @@ test("a link that stops marketing says the same to everybody, and stops by POST 
 
 test.each([
   ["unknown", []],
-  ["of no kind", [{ kind: null, readerId: null }]],
-])("a link that stops mails and is %s is refused", async (_, rows) => {
-  const { pool, asked } = scriptedDatabase([[/open_link/, rows]]);
+  ["without a kind", [{ kind: null, readerId: null }]],
+])("a link that unsubscribes and is %s is refused", async (_, rows) => {
+  const { pool, queries } = scriptedDatabase([[/open_link/, rows]]);
   await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
   expect(refusal(await server.send(post("/unsubscribe/abc")))).toEqual([
     403,
     "FORBIDDEN",
     "This link is incomplete; copy all of it from the mail.",
   ]);
-  expect(asked).toHaveLength(1);
+  expect(queries).toHaveLength(1);
 });
 
 const consentOf = (
@@ -237,15 +240,15 @@ const waiting = {
   organization: null,
 };
 
-test("where a provider leads back, a GET says with whom the account is going to be connected", async () => {
-  const asked: string[] = [];
+test("after a redirect from a provider, GET shows with whom the account will be connected", async () => {
+  const queries: string[] = [];
   const found: Record<string, unknown> = { ...waiting };
   await using server = await consentOf({
-    waiting: async (parameters) => (asked.push(String(parameters)), found),
+    waiting: async (parameters) => (queries.push(String(parameters)), found),
     takeConsent: () => Promise.reject(new Error("Not by a GET.")),
   });
   const own = await server.send(get("/integrations/callback?state=s&code=c"));
-  expect(asked).toEqual(["state=s&code=c"]);
+  expect(queries).toEqual(["state=s&code=c"]);
   expect([own.headers["cache-control"], own.headers["referrer-policy"]]).toEqual(["no-store", "no-referrer"]);
   expect(own.text).toContain(
     "<h1>Connect your account?</h1>\n<p>Your account will be connected with <strong>Ada &lt;A&gt;</strong> (ada@example.com), as Google Calendar.</p>\n" +
@@ -258,7 +261,7 @@ test("where a provider leads back, a GET says with whom the account is going to 
   );
 });
 
-test("a POST, and a refusal by the provider, go on at once", async () => {
+test("a POST, and a refusal by the provider, are processed immediately", async () => {
   const taken: string[] = [];
   await using server = await consentOf({
     waiting: () => Promise.reject(new Error("Nothing is asked.")),
@@ -271,7 +274,7 @@ test("a POST, and a refusal by the provider, go on at once", async () => {
   expect(taken).toEqual(["state=s", "error=denied"]);
 });
 
-test("a consent that is used, too old, or cannot be redeemed is refused", async () => {
+test("a consent that was used, is too old or cannot be redeemed is refused", async () => {
   const outcome: { value: () => unknown } = { value: () => undefined };
   await using server = await consentOf({
     waiting: async () => undefined,
@@ -302,9 +305,9 @@ test("a consent that is used, too old, or cannot be redeemed is refused", async 
 const key = "abcdefghjkm2";
 const hit = { kind: "LINK", destination: "https://homes.example/a?utm_source=kept#b", utm: {} as unknown };
 
-test("a tracker leads on with its parameters; what the address has already stays", async () => {
+test("a tracker redirects with its parameters; existing ones in the URL are kept", async () => {
   const found = { ...hit, utm: { utm_source: "x", n: 1, yes: true, no: null, deep: { a: 1 } } };
-  const { pool, asked } = scriptedDatabase([[/hit_tracker/, [found]]]);
+  const { pool, queries } = scriptedDatabase([[/hit_tracker/, [found]]]);
   await using server = await startServer({ trackers: trackers(pool) });
   const answer = await server.send(get(`/t/${key}`));
   expect([answer.status, answer.headers.location, answer.text]).toEqual([
@@ -313,7 +316,7 @@ test("a tracker leads on with its parameters; what the address has already stays
     "",
   ]);
   expect((await server.send({ ...get(`/t/${key}`), method: "HEAD" })).status).toBe(302);
-  expect(asked.map(([, ...values]) => values)).toEqual([
+  expect(queries.map(([, ...values]) => values)).toEqual([
     [key, true],
     [key, false],
   ]);
@@ -327,9 +330,9 @@ test("a tracker leads on with its parameters; what the address has already stays
   expect(pixel.text).toMatch(/^GIF89a/);
 });
 
-test("what is no active tracker, or leads nowhere, is not found; the database is asked about keys alone", async () => {
+test("an inactive or unknown tracker, or one without a destination, is not found; only valid keys are queried", async () => {
   const found: (typeof hit)[] = [];
-  const { pool, asked } = scriptedDatabase([[/hit_tracker/, found]]);
+  const { pool, queries } = scriptedDatabase([[/hit_tracker/, found]]);
   await using server = await startServer({ trackers: trackers(pool) });
   for (const path of [
     "/t/ABCDEFGHJKM2",
@@ -339,13 +342,13 @@ test("what is no active tracker, or leads nowhere, is not found; the database is
     "/t/abcdefghjkm0",
   ])
     expect([path, (await server.send(get(path))).status]).toEqual([path, 404]);
-  expect(asked).toEqual([]);
+  expect(queries).toEqual([]);
   expect((await server.send(get(`/t/${key}`))).status).toBe(404);
   for (const destination of [null, "", "nowhere"]) {
     found[0] = { ...hit, destination: destination! };
     expect([destination, (await server.send(get(`/t/${key}`))).status]).toEqual([destination, 404]);
   }
-  expect(asked).toHaveLength(4);
+  expect(queries).toHaveLength(4);
 });
 
 const agreement = {
@@ -395,7 +398,7 @@ test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
   ["It was declined by a signer: you no longer need to sign it.", { status: "DECLINED" }],
   ["It was withdrawn: you no longer need to sign it.", { status: "VOIDED", signer_status: "SIGNED" }],
   ["It was not signed in time: you no longer need to sign it.", { status: "EXPIRED" }],
-])("a link to sign says: %s", async (said, facts) => {
+])("a link to sign shows: %s", async (shown, facts) => {
   const asking = { ...agreement, ...facts };
   const { pool } = scriptedDatabase([[/signing_request/, [{ result: asking }]]]);
   const addresses = { sign: ({ name }: { name: string }) => `https://localhost/files/${name}` };
@@ -406,7 +409,7 @@ test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
   expect([heading, parties, sentence]).toEqual([
     "Reservation agreement",
     "Harbour, Quay &lt;1&gt; · Ann",
-    said,
+    shown,
   ]);
   expect(text.includes('href="https://localhost/files/certificate.pdf"')).toBe(
     asking.certificate_url !== null,
@@ -414,8 +417,8 @@ test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
   expect(text.includes("<form")).toBe(asking.can_sign);
 });
 
-test("a notice about text messages is taken where it is signed, and answered with nothing to say", async () => {
-  const { pool, asked } = scriptedDatabase([]);
+test("a signed notification about text messages is accepted, with an empty response", async () => {
+  const { pool, queries } = scriptedDatabase([]);
   let notice: unknown = { id: "m1" };
   const read: unknown[] = [];
   await using server = await startServer({
@@ -434,7 +437,7 @@ test("a notice about text messages is taken where it is signed, and answered wit
     "<Response/>",
   ]);
   expect(read).toEqual([{ path: "/webhooks/messages?a=1", body: "Body=ja", signature: "sig" }]);
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     ["select app_private.take_message_notice($1, $2)", '{"id":"m1"}', answer.headers["x-request-id"]],
   ]);
   notice = null;
@@ -445,11 +448,11 @@ test("a notice about text messages is taken where it is signed, and answered wit
     "BAD_USER_INPUT",
     "The signature is missing, or is not the signature of the provider.",
   ]);
-  expect(asked).toHaveLength(1);
+  expect(queries).toHaveLength(1);
 });
 
-test("an event of the payment processor is taken where it is signed and about something of ours", async () => {
-  const { pool, asked } = scriptedDatabase([]);
+test("a signed event of the payment processor is accepted if it concerns one of our objects", async () => {
+  const { pool, queries } = scriptedDatabase([]);
   let event: unknown = { id: "e1", objectId: "o1", accountId: null };
   const read: unknown[][] = [];
   await using server = await startServer({
@@ -463,12 +466,12 @@ test("an event of the payment processor is taken where it is signed and about so
   const answer = await send();
   expect([answer.status, answer.json]).toEqual([200, { received: true }]);
   expect(read).toEqual([[Buffer.from('{"a": 1}'), "sig"]]);
-  expect(asked).toEqual([["select app_private.take_processor_event($1)", JSON.stringify(event)]]);
+  expect(queries).toEqual([["select app_private.take_processor_event($1)", JSON.stringify(event)]]);
   event = { id: "e2", objectId: null, accountId: "a1" };
   await send();
   event = { id: "e3", objectId: null, accountId: null };
   expect((await send()).json).toEqual({ received: true });
-  expect(asked).toHaveLength(2);
+  expect(queries).toHaveLength(2);
   event = undefined;
   expect(refusal(await send())).toEqual([
     400,
@@ -482,10 +485,10 @@ test("an event of the payment processor is taken where it is signed and about so
   const tooLarge = await send(Buffer.alloc(256 * 1024 + 1));
   expect(refusal(tooLarge)).toEqual([413, "PAYLOAD_TOO_LARGE", "The body exceeds 256 KB."]);
   expect(tooLarge.json.errors[0].extensions.limit).toBe(262_144);
-  expect(asked).toHaveLength(2);
+  expect(queries).toHaveLength(2);
 });
 
-test("a notice is not unpacked: what is signed are the bytes that came", async () => {
+test("a notification is not decompressed: the signature is for the received bytes", async () => {
   const { pool } = scriptedDatabase([]);
   await using server = await startServer({
     paymentsWebhook: paymentsWebhook({ readEvent: () => undefined } as never, pool),
@@ -516,14 +519,14 @@ const appointment = {
 };
 const lines = (text: string) => text.replaceAll("\r\n ", "").split("\r\n");
 
-test("a feed has the appointments of whoever made it, as they see them now", async () => {
+test("a feed has the appointments of its creator, as visible to them now", async () => {
   const appointments = [
     appointment,
     { ...appointment, id: "a2", title: "Second look", person: null, project: null, status: "REQUESTED" },
     { ...appointment, id: "a3", status: "CANCELLED" },
     { ...appointment, id: "a4", status: "RESCHEDULED" },
   ];
-  const { pool, asked, released } = scriptedDatabase([
+  const { pool, queries, released } = scriptedDatabase([
     [/feed_of/, [{ id: "f1", user_id: "u1", name: "Ada's" }]],
     [/calendar_appointments/, appointments],
   ]);
@@ -573,7 +576,7 @@ test("a feed has the appointments of whoever made it, as they see them now", asy
     "referrer-policy": "no-referrer",
     etag: expect.stringMatching(/^"[\w-]{32}"$/),
   });
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     ["select * from app_private.feed_of($1)", createHash("sha256").update("secret").digest()],
     ["begin read only"],
     [
@@ -605,14 +608,14 @@ test("a feed has the appointments of whoever made it, as they see them now", asy
       known,
       (await server.send(get("/calendars/secret.ics", { "if-none-match": known }))).status,
     ]).toEqual([known, status]);
-  // Whoever has it already costs no more than the question.
+  // If the client's copy is current, only the query is executed.
   expect(computed).toHaveLength(3);
   appointments[0] = { ...appointment, title: "Moved" };
   const changed = await server.send(get("/calendars/secret.ics", { "if-none-match": etag }));
   expect([changed.status, changed.headers.etag === etag]).toEqual([200, false]);
 });
 
-test("a feed that is unknown or has ended is not found, and a broken transaction ends its connection", async () => {
+test("an unknown or ended feed is not found, and a broken transaction ends its connection", async () => {
   const feeds: unknown[] = [];
   const failure = new Error("The server has gone.");
   const { pool, released } = scriptedDatabase([
@@ -630,7 +633,7 @@ test("a feed that is unknown or has ended is not found, and a broken transaction
   expect(released).toEqual([failure]);
 });
 
-test("pages say in the language of the browser what they say in English", async () => {
+test("pages are in the language of the browser", async () => {
   const rows = {
     consent: { purpose: "NEWS", organization: "Harbour", is_confirmed: false },
     choice: { organization: "Harbour", kind_name: "new leads", wanted: true },
@@ -659,9 +662,9 @@ test("pages say in the language of the browser what they say in English", async 
     const english = await texts("en", path, method);
     expect(english.length).toBeGreaterThan(2);
     for (const language of ["fr", "de", "es"]) {
-      const said = await texts(language, path, method);
-      expect(said).toHaveLength(english.length);
-      expect(said.filter((text) => english.includes(text))).toEqual([]);
+      const translated = await texts(language, path, method);
+      expect(translated).toHaveLength(english.length);
+      expect(translated.filter((text) => english.includes(text))).toEqual([]);
     }
   }
   rows.consent.is_confirmed = true;
@@ -671,7 +674,7 @@ test("pages say in the language of the browser what they say in English", async 
   ]);
 });
 
-test("a notice of the provider of signatures counts where it is signed with the key of its integration", async () => {
+test("a notification of the signing provider is accepted if signed with the key of its integration", async () => {
   const id = "0198a7c2-0000-7000-8000-000000000001";
   const webhookKey = "webhook key";
   const body = '{"event":"envelope-completed"}';
@@ -686,7 +689,7 @@ test("a notice of the provider of signatures counts where it is signed with the 
     },
   } as unknown as Integrations;
   const row: { id: string | null } = { id: "i1" };
-  const { pool, asked } = scriptedDatabase([[/integration_of_envelope/, [row]]]);
+  const { pool, queries } = scriptedDatabase([[/integration_of_envelope/, [row]]]);
   await using server = await startServer({ signingWebhook: signingWebhook(integrations, pool) });
   const send = (headers: Record<string, string>, path = `/webhooks/signing/${id}`) =>
     server.send({ method: "POST", path, headers: { "content-type": "application/json", ...headers }, body });
@@ -698,17 +701,17 @@ test("a notice of the provider of signatures counts where it is signed with the 
 
   const taken = await send({ "x-docusign-signature-1": sign(body) });
   expect([taken.status, taken.json]).toEqual([200, { received: true }]);
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     ["select app_private.integration_of_envelope($1) as id", id],
     ["select app_private.take_envelope_notice($1)", id],
   ]);
   expect(opened).toEqual(["i1"]);
-  // While a key is replaced there are several signatures.
+  // While a key is rotated, there are several signatures.
   const replaced = { "x-docusign-signature-1": sign(body, "old"), "x-docusign-signature-12": sign(body) };
   expect((await send(replaced)).status).toBe(200);
 
-  // What is no agreement, or not signed, asks for nothing.
-  asked.splice(0);
+  // Notifications without an agreement or a signature cause no query.
+  queries.splice(0);
   const good = { "x-docusign-signature-1": sign(body) };
   for (const path of ["1", `${id}0`, `x${id}`, id.replace("a", "g")])
     expect(refusal(await send(good, `/webhooks/signing/${path}`))).toEqual(refused);
@@ -720,7 +723,7 @@ test("a notice of the provider of signatures counts where it is signed with the 
   ])
     expect(refusal(await send({ [name]: sign(body) }))).toEqual(refused);
   expect(refusal(await send({ "ax-docusign-signature-1": sign(body) }))).toEqual(refused);
-  expect(asked).toEqual([]);
+  expect(queries).toEqual([]);
 
   for (const signature of ["", sign(`${body} `), sign(body, "another key"), sign(body).slice(1)])
     expect(refusal(await send({ "x-docusign-signature-1": signature }))).toEqual(refused);
@@ -737,5 +740,5 @@ test("a notice of the provider of signatures counts where it is signed with the 
   row.id = null;
   expect(refusal(await send(good))).toEqual(refused);
   expect(opened).toEqual([]);
-  expect(asked.filter(([text]) => text.includes("take_envelope_notice"))).toEqual([]);
+  expect(queries.filter(([text]) => text.includes("take_envelope_notice"))).toEqual([]);
 });

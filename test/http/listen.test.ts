@@ -21,7 +21,7 @@ async function start(app: RequestListener = hello, options: Partial<ListenOption
   return { ...server, [Symbol.asyncDispose]: () => server.close(0) };
 }
 
-/** A connection, and what has come on it. */
+/** A connection, and the received data. */
 async function open(port: number, isTls = false) {
   const socket = isTls
     ? connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false })
@@ -33,11 +33,11 @@ async function open(port: number, isTls = false) {
   return {
     socket,
     text: () => text,
-    /** All that came, once the service has ended the connection. */
+    /** All received data, once the service has closed the connection. */
     untilClosed: () => closed.then(() => text),
   };
 }
-/** What Node notes of a socket and does not tell. */
+/** Internal properties of a socket in Node. */
 const inside = (socket: Socket, name: string) =>
   Reflect.get(
     socket,
@@ -75,10 +75,10 @@ test.each<[number, Partial<ListenOptions>, number]>([
   },
 );
 
-test("a connection has ten seconds for its first byte, and is not watched for that any more once it came", async () => {
+test("a connection has ten seconds for its first byte, and no such limit afterwards", async () => {
   const timers = jest.spyOn(Socket.prototype, "setTimeout");
   await using server = await start();
-  /** The service's ends of connections, with what they were given. */
+  /** The service's ends of connections, with the timeouts that they were given. */
   const accepted = () =>
     timers.mock.contexts.flatMap((socket, at) =>
       timers.mock.calls[at]![0] === 10_000 ? [socket as Socket] : [],
@@ -86,7 +86,7 @@ test("a connection has ten seconds for its first byte, and is not watched for th
   const silent = await open(server.port);
   const [own] = await until(accepted, (sockets) => sockets.length === 1);
   expect([own!.listenerCount("timeout"), own!.listenerCount("error")]).toEqual([1, 1]);
-  // An answer goes out as soon as it is written.
+  // A response is sent as soon as it is written.
   expect(inside(own!, "kSetNoDelay")).toBe(true);
   own!.emit("timeout");
   expect(await silent.untilClosed()).toBe("");
@@ -100,13 +100,13 @@ test("a connection has ten seconds for its first byte, and is not watched for th
   expect(its.listeners("timeout")).not.toContain(given[0]![1]);
   speaking.socket.destroy();
 
-  // Whoever leaves without a byte leaves nothing behind.
+  // A connection that is closed without data leaves nothing behind.
   const leaving = await open(server.port);
   leaving.socket.end();
   expect(await leaving.untilClosed()).toBe("");
 });
 
-test("a connection that breaks before its first byte is closed, and hurts nobody", async () => {
+test("a connection that breaks before its first byte is closed, without other effects", async () => {
   const timers = jest.spyOn(Socket.prototype, "setTimeout");
   await using server = await start();
   const broken = await open(server.port);
@@ -118,7 +118,7 @@ test("a connection that breaks before its first byte is closed, and hurts nobody
   expect(await broken.untilClosed()).toBe("");
 });
 
-test("of one address as many connections are open as the limits say, unless it is that of a proxy", async () => {
+test("the number of connections of one address is limited, unless it is that of a proxy", async () => {
   const limits = { total: 10, ofAddress: 1 };
   await using server = await start(hello, { limits });
   await using behindProxy = await start(hello, { limits, isProxy: (address) => address === "127.0.0.1" });
@@ -156,7 +156,7 @@ test.each([
     "GET / HTTP/1.1\r\nX-Slow: ",
     refusal("408 Request Timeout", "The request did not arrive in time\\."),
   ],
-])("%s are answered in the form of all refusals", async (_name, bytes, expected) => {
+])("%s are answered in the format of all refusals", async (_name, bytes, expected) => {
   await using server = await start(hello, { headersWithin: 300 });
   for (const isTls of [false, true]) {
     const { socket, untilClosed } = await open(server.port, isTls);
@@ -165,7 +165,7 @@ test.each([
   }
 });
 
-test("a client that breaks off or speaks no TLS loses its connection, without a word, and nobody else does", async () => {
+test("a client that disconnects or does not speak TLS loses its connection without a response, and others are not affected", async () => {
   await using server = await start();
   const kept = await open(server.port, true);
   const noTls = await open(server.port);
@@ -179,7 +179,7 @@ test("a client that breaks off or speaks no TLS loses its connection, without a 
   kept.socket.destroy();
 });
 
-test("a handshake that fails ends its connection at once", async () => {
+test("a failed handshake closes its connection immediately", async () => {
   const servers: any[] = [];
   await using server = await start((request, response) => {
     servers.push((request.socket as any).server);
@@ -194,7 +194,7 @@ test("a handshake that fails ends its connection at once", async () => {
   expect(socket.destroyed).toBe(true);
 });
 
-test("nothing is written to a connection that has broken, or can take nothing any more", async () => {
+test("nothing is written to a connection that is broken or no longer writable", async () => {
   const servers = new Set<any>();
   await using server = await start((request, response) => {
     servers.add((request.socket as any).server);
@@ -216,7 +216,7 @@ test("nothing is written to a connection that has broken, or can take nothing an
   expect(after(undefined)).toEqual([false, true]);
 });
 
-test("an address that is taken is an error, after which nothing is looked after any more", async () => {
+test("an address in use is an error, after which no timer remains", async () => {
   await using server = await start();
   const begun = jest.spyOn(globalThis, "setInterval");
   const ended = jest.spyOn(globalThis, "clearInterval");
@@ -225,10 +225,10 @@ test("an address that is taken is an error, after which nothing is looked after 
   expect(begun.mock.results.filter(({ value }) => !stopped.has(value))).toEqual([]);
 });
 
-test("who stops listening ends silent and idle connections at once, and running requests when they are answered", async () => {
+test("to stop listening closes silent and idle connections immediately, and others after their response", async () => {
   const begun = jest.spyOn(globalThis, "setInterval");
   const ended = jest.spyOn(globalThis, "clearInterval");
-  // What a connection has for its first byte ends nothing here.
+  // The timeout for the first byte closes nothing here.
   jest.spyOn(Socket.prototype, "setTimeout").mockReturnThis();
   const answers: (() => void)[] = [];
   const server = await start((request, response) => {
@@ -245,7 +245,7 @@ test("who stops listening ends silent and idle connections at once, and running 
   for (const { socket } of running) socket.write("GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
   await until(() => answers.length === 2);
   let isClosed = false;
-  // Longer than the test may take: nothing is cut here.
+  // Longer than the test may take, so that nothing is aborted here.
   const closed = server.close(600_000).then(() => (isClosed = true));
   expect(await silent.untilClosed()).toBe("");
   for (const { untilClosed } of idle) expect(await untilClosed()).toMatch(/hello$/);
@@ -257,7 +257,7 @@ test("who stops listening ends silent and idle connections at once, and running 
   for (const { value } of begun.mock.results) expect(ended.mock.calls).toContainEqual([value]);
 });
 
-test("what still runs when the time for it is over is cut", async () => {
+test("requests that are running at the time limit are aborted", async () => {
   let begun = 0;
   const server = await start(() => void begun++);
   const running = [await open(server.port), await open(server.port, true)];
@@ -271,7 +271,7 @@ test("what still runs when the time for it is over is cut", async () => {
   expect(cleared.mock.calls).toContainEqual([timers.mock.results[cut]!.value]);
 });
 
-test("connections that are over are forgotten, silent ones and those that were answered", async () => {
+test("closed connections are removed, silent ones and those that were answered", async () => {
   const accepted = jest.spyOn(Socket.prototype, "setTimeout");
   let begun = 0;
   const server = await start((request, response) => {
@@ -299,7 +299,7 @@ test("connections that are over are forgotten, silent ones and those that were a
   expect([first, second, third].map((socket) => ends.includes(socket!))).toEqual([false, false, true]);
 });
 
-test("a renewed certificate is shown to connections from then on, and those that are open go on", async () => {
+test("a renewed certificate is used for new connections, and open ones continue", async () => {
   const { generate } = await import("selfsigned");
   const renewed = await generate([{ name: "commonName", value: "renewed" }], { keySize: 2048 });
   await using server = await start();

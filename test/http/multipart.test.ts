@@ -14,7 +14,7 @@ import { startServer, tokens } from "./server.ts";
 type Part = [name: string, text: string | Buffer, filename?: string];
 const boundary = "frontier";
 
-/** A multipart body; of a file, the part has a file name. */
+/** A multipart body; parts of files have a file name. */
 function body(parts: readonly Part[], end = `--${boundary}--\r\n`): Buffer {
   const texts = parts.flatMap(([name, text, filename]) => [
     Buffer.from(
@@ -40,11 +40,11 @@ interface Known {
   admitted: Record<string, any>[];
   done: number;
   released: string[][];
-  /** The body that GraphQL gets. */
+  /** The bodies that were passed to GraphQL. */
   passed: any[];
 }
 
-/** A server that keeps no file; what its files do can be replaced. */
+/** A server that stores no files; the functions of files can be replaced. */
 async function uploading(files: Partial<UploadDeps["files"]> = {}, deps: Partial<UploadDeps> = {}) {
   const known: Known = { taken: [], admitted: [], done: 0, released: [], passed: [] };
   const server = await startServer({
@@ -111,7 +111,7 @@ const refusal = ({ status, json }: Awaited<ReturnType<Uploading["send"]>>) => {
 };
 const badOrder = "Send the parts operations and map first, and then the files that map lists.";
 
-test("a file is admitted, taken, and stands in the variables; what nothing refers to is released", async () => {
+test("a file is admitted, received and set in the variables; an unused one is released", async () => {
   await using sender = await uploading();
   const { known } = sender;
   const payload = body(sound);
@@ -141,12 +141,12 @@ test("a file is admitted, taken, and stands in the variables; what nothing refer
   expect(known.released).toEqual([["c0ffee"]]);
 });
 
-test("what is announced of a single file is known before it comes; of several, nothing is", async () => {
+test("the announced size of a single file is known before it arrives; of several files, none is", async () => {
   await using sender = await uploading();
   const large = Buffer.alloc(100_000, "a");
   await sender.send([...sound.slice(0, 2), ["0", large, "a.txt"]]);
   const { atLeast, atMost } = sender.known.admitted[0]!;
-  // What came with the first parts is no longer to come.
+  // Bytes received with the first parts are not counted again.
   expect(atLeast).toBeGreaterThan(80_000);
   expect(atLeast).toBeLessThanOrEqual(100_000);
   expect(atMost).toBeGreaterThan(100_000);
@@ -162,7 +162,7 @@ test("what is announced of a single file is known before it comes; of several, n
   expect(sender.known.passed[2].variables.input.other).toEqual({ checksum: "b" });
 });
 
-test("one file can stand at several places", async () => {
+test("one file can be used at several paths", async () => {
   await using sender = await uploading();
   await sender.send([
     ["operations", operations({ input: { file: null }, file: null }, { operationName: "x" })],
@@ -177,7 +177,7 @@ test("one file can stand at several places", async () => {
 });
 
 test.each(["graphql-preflight", "apollo-require-preflight", "x-requested-with"])(
-  "the header %s shows that no form of another site sends it",
+  "the header %s proves that no cross-site form has sent the request",
   async (name) => {
     await using sender = await uploading();
     await sender.send(sound, { "graphql-preflight": undefined, [name]: "1" });
@@ -185,7 +185,7 @@ test.each(["graphql-preflight", "apollo-require-preflight", "x-requested-with"])
   },
 );
 
-test("who sends no such header, is a stranger, packs the body, or announces too much is refused before a file comes", async () => {
+test("requests without such a header, by visitors, compressed, or with a too large announced size are refused before a file arrives", async () => {
   await using sender = await uploading();
   expect(refusal(await sender.send(sound, { "graphql-preflight": undefined }))).toEqual([
     403,
@@ -216,7 +216,7 @@ test("who sends no such header, is a stranger, packs the body, or announces too 
   expect(sender.known.admitted).toHaveLength(1);
 });
 
-test("a request of more than 100 MB by its own word is refused; exactly 100 MB may come", async () => {
+test("a request with an announced size above 100 MB is refused; exactly 100 MB are accepted", async () => {
   await using sender = await uploading();
   const announced = async (length: number) => {
     const socket = connect({ host: "127.0.0.1", port: sender.server.port, rejectUnauthorized: false });
@@ -246,7 +246,7 @@ test("a request of more than 100 MB by its own word is refused; exactly 100 MB m
   whole.socket.destroy();
 });
 
-test("content types are told apart by their whole name", async () => {
+test("content types are compared by their whole name", async () => {
   await using sender = await uploading();
   for (const type of [
     `Multipart/Form-Data ;boundary=${boundary}`,
@@ -268,10 +268,10 @@ const orders: [string, Part[], string | undefined][] = [
   ["two of map", [sound[0]!, sound[1]!, sound[1]!, sound[2]!], "map"],
   ["a part of another name", [sound[0]!, sound[1]!, ["else", "x"], sound[2]!], "else"],
   ["a file before map", [sound[0]!, sound[2]!, sound[1]!], "0"],
-  ["a file that map does not name", [sound[0]!, sound[1]!, ["1", "x", "a.txt"]], "1"],
+  ["a file that is not in map", [sound[0]!, sound[1]!, ["1", "x", "a.txt"]], "1"],
   ["a file twice", [...sound, sound[2]!], "0"],
 ];
-test.each(orders)("parts come in their order: %s is refused", async (_, parts, field) => {
+test.each(orders)("parts must be in order: %s is refused", async (_, parts, field) => {
   await using sender = await uploading();
   expect(refusal(await sender.send(parts))).toEqual([400, "BAD_USER_INPUT", field, badOrder]);
   expect(sender.known.passed).toEqual([]);
@@ -312,7 +312,7 @@ test.each([
   ]);
 });
 
-test("map that is no JSON is refused", async () => {
+test("a map that is not JSON is refused", async () => {
   await using sender = await uploading();
   const [status, code, , message] = refusal(await sender.send([sound[0]!, ["map", "{"], sound[2]!]));
   expect([status, code]).toEqual([400, "BAD_USER_INPUT"]);
@@ -321,11 +321,11 @@ test("map that is no JSON is refused", async () => {
 
 test.each([
   ["the path leads nowhere", { input: {} }],
-  ["something stands there", { input: { file: "x" } }],
+  ["there is a value", { input: { file: "x" } }],
   ["there is no object on the way", { input: null }],
   ["the way leads through a text", { input: "x" }],
   ["there are no variables", null],
-])("a file needs its null: %s", async (_, variables) => {
+])("a file requires null at its path: %s", async (_, variables) => {
   await using sender = await uploading();
   expect(refusal(await sender.send([["operations", operations(variables)], sound[1]!, sound[2]!]))).toEqual([
     400,
@@ -335,7 +335,7 @@ test.each([
   ]);
 });
 
-test("the own members of objects alone are a way", async () => {
+test("a path only follows own properties of objects", async () => {
   await using sender = await uploading(
     {},
     { places: async () => new Map([["variables.__proto__.file", {} as never]]) },
@@ -350,7 +350,7 @@ test("the own members of objects alone are a way", async () => {
   );
 });
 
-test("ten files may come, with ten places each; of eleven the request is refused", async () => {
+test("ten files are accepted, with ten paths each; a request with eleven is refused", async () => {
   const names = Array.from({ length: 11 }, (_, n) => String(n));
   const path = (name: string) => [`variables.input.f${name}`];
   const places = new Map(
@@ -383,7 +383,7 @@ test("the parts operations and map may have a megabyte each, and no more", async
   expect(refusal(over).slice(0, 2)).toEqual([413, "PAYLOAD_TOO_LARGE"]);
 });
 
-test("a file that is refused says so at its field, and the others go on", async () => {
+test("a refused file is an error of its field, and the others are processed", async () => {
   const reason = new CodedError("FORBIDDEN", "Not there.");
   let admitted = 0;
   await using sender = await uploading({
@@ -409,7 +409,7 @@ test("a file that is refused says so at its field, and the others go on", async 
   expect(other).toEqual({ checksum: "b" });
 });
 
-test("a file that is too large ends the request; the rest of it is read, so that the answer arrives", async () => {
+test("a file that is too large ends the request; the rest is read, so that the response arrives", async () => {
   let done = 0;
   await using sender = await uploading({
     admit: async (upload) => ({ upload, organizationId: null, quota: 1, done: () => void done++ }),
@@ -422,7 +422,7 @@ test("a file that is too large ends the request; the rest of it is read, so that
   expect([done, sender.known.passed.length]).toEqual([1, 0]);
 });
 
-test("an upload that is cut off ends the file, and is released", async () => {
+test("an interrupted upload ends the file, and is released", async () => {
   const failed = Promise.withResolvers<Error>();
   await using sender = await uploading({
     take: async (file) => {
@@ -451,7 +451,7 @@ test("an upload that is cut off ends the file, and is released", async () => {
   expect(sender.known.passed).toEqual([]);
 });
 
-test("a body that ends before its last boundary is cut off", async () => {
+test("a body without its last boundary is incomplete", async () => {
   await using sender = await uploading();
   expect(refusal(await sender.send(body(sound, "")))).toEqual([
     400,
@@ -462,7 +462,7 @@ test("a body that ends before its last boundary is cut off", async () => {
   expect(sender.known.passed).toEqual([]);
 });
 
-test("files that cannot be released are left to the sweep, and the log says so", async () => {
+test("files that cannot be released are left to the sweep, and logged", async () => {
   await using sender = await uploading({ release: () => Promise.reject(new Error("No connection.")) });
   await sender.server.graphql("{ ok }");
   await until(
@@ -475,7 +475,7 @@ test("files that cannot be released are left to the sweep, and the log says so",
   });
 });
 
-/** Reads a body without a server: what comes of it, and the request as it is left. */
+/** Reads a body without a server; returns the result, and the request afterwards. */
 function reading(take: TakeFile, headers: Record<string, string> = {}) {
   const request = new PassThrough();
   const own = { "content-type": `multipart/form-data; boundary=${boundary}`, ...headers };
@@ -510,7 +510,7 @@ test.each<[string, (request: PassThrough) => void, unknown]>([
     expect.objectContaining({ message: "Unexpected end of form" }),
   ],
 ])(
-  "a request is cut off when %s; its file ends with the reason, and nobody listens to it any more",
+  "a request is aborted when %s; its file ends with the reason, and no listeners remain",
   async (_, breakOff, cause) => {
     const file = Promise.withResolvers<Error>();
     const began = Promise.withResolvers<void>();
@@ -535,7 +535,7 @@ test.each<[string, (request: PassThrough) => void, unknown]>([
   },
 );
 
-test("when one file cannot be taken, the others are ended before the request is refused", async () => {
+test("when one file cannot be received, the others are ended before the request is refused", async () => {
   const ended: string[] = [];
   const reason = new CodedError("PAYLOAD_TOO_LARGE", "The file exceeds 5 MB.");
   const second = Promise.withResolvers<Readable>();
@@ -565,10 +565,10 @@ test("when one file cannot be taken, the others are ended before the request is 
   expect(request.listenerCount("data")).toBe(0);
 });
 
-test("of a single file it is known how much is still to come, less the end of the request", async () => {
-  const told: number[] = [];
+test("for a single file, the number of remaining bytes is known, without the end of the request", async () => {
+  const reported: number[] = [];
   const take: TakeFile = async (file, { atLeast }) => {
-    told.push(atLeast);
+    reported.push(atLeast);
     return keep(file, {} as never);
   };
   const payload = body(sound);
@@ -581,10 +581,10 @@ test("of a single file it is known how much is still to come, less the end of th
     request.end(payload);
     expect(await outcome).toEqual({ operationsRead: expect.anything() });
   }
-  expect(told).toEqual([800, 0, 0]);
+  expect(reported).toEqual([800, 0, 0]);
 });
 
-test("100 MB of a request are read, one byte more is refused", async () => {
+test("a request of 100 MB is accepted, and one more byte is refused", async () => {
   const around = body([...sound.slice(0, 2), ["0", "", "a.txt"]]).length;
   const head = body(sound.slice(0, 2), "");
   const open = `--${boundary}\r\nContent-Disposition: form-data; name="0"; filename="a.txt"\r\nContent-Type: text/plain\r\n\r\n`;
@@ -614,7 +614,7 @@ test("100 MB of a request are read, one byte more is refused", async () => {
   ]);
 });
 
-test("a refusal names the part that it is about, or none", async () => {
+test("a refusal names the part that it refers to, or none", async () => {
   const refusalOf = async (parts: readonly Part[]) => {
     const { request, outcome } = reading(keep);
     request.end(body(parts));

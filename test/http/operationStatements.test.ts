@@ -26,7 +26,7 @@ const send = (
   who: string,
   body: object | string,
   { path = "/explorer/sql", method = "POST", headers = {} as Record<string, string> } = {},
-): Promise<{ status: number; headers: Record<string, unknown>; told: Told; text: string }> =>
+): Promise<{ status: number; headers: Record<string, unknown>; content: Told; text: string }> =>
   new Promise((resolve, reject) => {
     const token = tokens[who];
     request(
@@ -48,7 +48,7 @@ const send = (
           resolve({
             status: response.statusCode!,
             headers: response.headers,
-            told: text.startsWith("{") ? JSON.parse(text) : {},
+            content: text.startsWith("{") ? JSON.parse(text) : {},
             text,
           }),
         );
@@ -106,33 +106,33 @@ describe("in production", () => {
     const { result, texts } = await production.statements(() =>
       send(production, who, { query: "mutation { logout(input: {}) { id } }" }),
     );
-    expect([result.status, result.told]).toMatchObject([
+    expect([result.status, result.content]).toMatchObject([
       403,
       { errors: [{ extensions: { code: "FORBIDDEN" } }] },
     ]);
-    expect(result.told.statements).toBeUndefined();
+    expect(result.content.statements).toBeUndefined();
     expect(texts).toEqual([]);
     expect((await send(production, who, { query: names }, { path: "/graphql" })).status).toBe(200);
   });
 
   test("a visitor and an invalid token are refused", async () => {
     const visitor = await send(production, "visitor", { query: names });
-    expect([visitor.status, visitor.told.errors![0]!.extensions.code]).toEqual([401, "UNAUTHENTICATED"]);
+    expect([visitor.status, visitor.content.errors![0]!.extensions.code]).toEqual([401, "UNAUTHENTICATED"]);
     const headers = { authorization: "Bearer nonsense" };
     expect((await send(production, "visitor", { query: names }, { headers })).status).toBe(401);
   });
 
-  test("an operator gets the statements of the own operation, which has the own rights", async () => {
-    const { status, headers, told } = await send(production, "operator", {
+  test("an operator gets the statements of an operation, which has the operator's own rights", async () => {
+    const { status, headers, content } = await send(production, "operator", {
       query: leads,
       variables: { first: 5 },
     });
     expect([status, headers["cache-control"]]).toEqual([200, "no-store"]);
-    expect(told.answer!.data.leads).toEqual([]);
-    expect(told.statements).toMatchObject([{ rows: 0 }]);
+    expect(content.answer!.data.leads).toEqual([]);
+    expect(content.statements).toMatchObject([{ rows: 0 }]);
   });
 
-  test("an operator who was removed, or has signed out, is refused at once", async () => {
+  test("an operator who was removed, or has signed out, is refused immediately", async () => {
     const former = await development.signUp("Fay Former");
     tokens["former"] = former.token;
     await development.owner.query("select app_private.make_operator($1)", [former.email]);
@@ -154,26 +154,26 @@ describe("in production", () => {
 
 describe("in development", () => {
   test.each(["owner", "member", "other organization", "restricted token", "buyer", "visitor", "operator"])(
-    "%s gets the answer that the API gives, with statements and values of the own request",
+    "%s gets the response of the API, with statements and values of their own request",
     async (who) => {
       const body = {
         query: `query ($first: Int!) { leads(first: $first) { id } publicProjects { title } }`,
         variables: { first: 7 },
       };
-      const { told } = await send(development, who, body);
-      const { told: plain } = await send(development, who, body, { path: "/graphql" });
-      expect(told.answer!.data).toEqual((plain as Told["answer"])!.data);
+      const { content } = await send(development, who, body);
+      const { content: plain } = await send(development, who, body, { path: "/graphql" });
+      expect(content.answer!.data).toEqual((plain as Told["answer"])!.data);
       const codes = (answer: Told["answer"]) => answer!.errors?.map(({ extensions }) => extensions.code);
-      expect(codes(told.answer)).toEqual(codes(plain as Told["answer"]));
-      expect(told.statements!.length).toBeGreaterThan(0);
-      for (const { text, ms, rows, plan } of told.statements!) {
+      expect(codes(content.answer)).toEqual(codes(plain as Told["answer"]));
+      expect(content.statements!.length).toBeGreaterThan(0);
+      for (const { text, ms, rows, plan } of content.statements!) {
         expect(text).toMatch(/^select/);
         expect(ms).toBeGreaterThan(0);
         expect(plan).toBeUndefined();
         expect(rows).not.toBeNull();
       }
-      // Neither claims, nor settings, nor tokens.
-      const text = JSON.stringify(told.statements);
+      // No claims, settings or tokens.
+      const text = JSON.stringify(content.statements);
       expect(text).not.toMatch(/set_config|access_of|stop_when_outdated|plat\.user_id/);
       expect(text).not.toContain(tokens[who] ?? "Bearer");
     },
@@ -182,64 +182,64 @@ describe("in development", () => {
   test("a compiled query has the same statements as its plan", async () => {
     const body = { query: leads, variables: { first: 3 } };
     const runs = [];
-    for (let run = 0; run < 4; run += 1) runs.push((await send(development, "owner", body)).told);
+    for (let run = 0; run < 4; run += 1) runs.push((await send(development, "owner", body)).content);
     const seen = runs.map(({ statements }) => statements!.map(({ text, rows }) => [text, rows]));
     expect(seen[0]).toMatchObject([[expect.stringMatching(/^select/), 3]]);
     expect(new Set(seen.map((one) => JSON.stringify(one))).size).toBe(1);
   });
 
-  test("plans come on request, and a plan executes nothing", async () => {
+  test("plans are returned on request, without executing the statement", async () => {
     const query = `mutation ($input: CreateLeadInput!) { createLead(input: $input) { id name } }`;
     const count = async () =>
       (await development.owner.query("select count(*)::int from app_public.leads")).rows[0].count;
     const before = await count();
     const input = { projectId: "larkfield-gardens", name: "Una Once", email: "una@example.com" };
-    const { told } = await send(
+    const { content } = await send(
       development,
       "owner",
       { query, variables: { input } },
       { path: "/explorer/sql?plans=true" },
     );
-    expect(told.answer!.data.createLead.name).toBe("Una Once");
+    expect(content.answer!.data.createLead.name).toBe("Una Once");
     expect(await count()).toBe(before + 1);
-    expect(told.statements!.length).toBeGreaterThan(0);
-    for (const { plan, values } of told.statements!) {
+    expect(content.statements!.length).toBeGreaterThan(0);
+    for (const { plan, values } of content.statements!) {
       expect(plan).toMatch(/\(cost=/);
       expect(plan).not.toMatch(/actual time|una@example\.com/);
       expect(values).toBeUndefined();
     }
   });
 
-  test("secrets that a mutation makes are not among its statements", async () => {
+  test("secrets that a mutation creates are not among its statements", async () => {
     const query = `mutation { createAccessToken(input: { name: "Robot" }) { token } }`;
-    const { told, text } = await send(development, "owner", { query });
-    const { token } = told.answer!.data.createAccessToken;
+    const { content, text } = await send(development, "owner", { query });
+    const { token } = content.answer!.data.createAccessToken;
     expect(text.split(token)).toHaveLength(2);
-    expect(JSON.stringify(told.statements)).not.toMatch(/values/);
+    expect(JSON.stringify(content.statements)).not.toMatch(/values/);
     const login = `mutation ($input: LoginInput!) { login(input: $input) { token } }`;
     const input = { username: "amir@plat.example", password: "demo-password" };
     const signedIn = await send(development, "visitor", { query: login, variables: { input } });
-    expect(signedIn.told.answer!.data.login.token).toEqual(expect.any(String));
-    expect(JSON.stringify(signedIn.told.statements)).not.toMatch(/demo-password|argon2/);
+    expect(signedIn.content.answer!.data.login.token).toEqual(expect.any(String));
+    expect(JSON.stringify(signedIn.content.statements)).not.toMatch(/demo-password|argon2/);
   });
 
-  test("operations at the same time are told apart", async () => {
-    const asked = Array.from({ length: 12 }, (_, index) =>
+  test("concurrent operations are separated", async () => {
+    const requests = Array.from({ length: 12 }, (_, index) =>
       index % 2 === 0
         ? send(development, "owner", { query: leads, variables: { first: index + 1 } })
         : send(development, "member", { query: `{ units(first: ${index + 1}) { id } }` }),
     );
-    for (const [index, { told }] of (await Promise.all(asked)).entries()) {
-      expect(told.statements).toHaveLength(1);
-      expect(told.statements![0]!.text).toContain(index % 2 === 0 ? "__leads__" : "__units__");
+    for (const [index, { content }] of (await Promise.all(requests)).entries()) {
+      expect(content.statements).toHaveLength(1);
+      expect(content.statements![0]!.text).toContain(index % 2 === 0 ? "__leads__" : "__units__");
     }
   });
 
-  test("the limits of operations hold, and refusals have no statement", async () => {
+  test("the limits of operations apply, and refused ones have no statements", async () => {
     const aliases = Array.from({ length: 31 }, (_, index) => `a${index}: leads(first: 1) { id }`);
-    const { told } = await send(development, "owner", { query: `{ ${aliases.join(" ")} }` });
-    expect(told.answer!.errors![0].extensions.code).toBe("LIMIT_EXCEEDED");
-    expect(told.statements).toEqual([]);
+    const { content } = await send(development, "owner", { query: `{ ${aliases.join(" ")} }` });
+    expect(content.answer!.errors![0].extensions.code).toBe("LIMIT_EXCEEDED");
+    expect(content.statements).toEqual([]);
     expect((await send(development, "owner", "[]")).status).toBe(400);
     expect((await send(development, "owner", "", { method: "GET" })).status).toBe(405);
     expect(
@@ -251,16 +251,16 @@ describe("in development", () => {
     expect(subscription.text).not.toContain('"statements":[{');
   });
 
-  test("a refused statement is among them, without the reason of the database", async () => {
+  test("a refused statement is included, without the reason of the database", async () => {
     const query = `mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }`;
     const input = { projectId: "larkfield-gardens", name: "Una Twice", email: "una@example.com" };
-    const { told } = await send(development, "owner", { query, variables: { input } });
-    expect(told.answer!.errors![0].extensions.code).toBe("CONFLICT");
-    expect(told.statements!.at(-1)).toMatchObject({ rows: null });
+    const { content } = await send(development, "owner", { query, variables: { input } });
+    expect(content.answer!.errors![0].extensions.code).toBe("CONFLICT");
+    expect(content.statements!.at(-1)).toMatchObject({ rows: null });
   });
 });
 
-test("without the portal there is nothing", async () => {
+test("without the portal, the route does not exist", async () => {
   const api = await startApi(database);
   try {
     expect((await send(api, "operator", { query: names })).status).toBe(404);

@@ -16,10 +16,10 @@ import { startServer, tokens } from "./server.ts";
 
 const get = { method: "GET", headers: { accept: "text/html" } };
 
-/** What of the portal every page asks for. */
+/** The files that every page of the portal loads. */
 const portalPages = ["/", "/guides", "/guides/errors", "/reference", "/explorer", "/sales-floor"];
 
-test("the pages of the portal and all that they load come from this server, and no script or style stands in them", async () => {
+test("the pages of the portal and all that they load come from this server, without inline scripts or styles", async () => {
   await using server = await startServer();
   for (const path of portalPages) {
     const page = await server.send({ ...get, path });
@@ -39,7 +39,7 @@ test("the pages of the portal and all that they load come from this server, and 
   }
 });
 
-/** Fetches a file of the portal, and what it imports. */
+/** Fetches a file of the portal and its imports. */
 async function expectAsset(server: Awaited<ReturnType<typeof startServer>>, address: string): Promise<void> {
   expect(address).toMatch(/^\/portal\//);
   const asset = await server.send({ ...get, path: address });
@@ -49,7 +49,7 @@ async function expectAsset(server: Awaited<ReturnType<typeof startServer>>, addr
     expect((await server.send({ ...get, path: `/portal/${name}` })).status).toBe(200);
 }
 
-test("a page of the portal is sent once: browsers ask whether it is still the same", async () => {
+test("a page of the portal is sent once, then revalidated by browsers", async () => {
   await using server = await startServer();
   const first = await server.send({ ...get, path: "/portal/editor.js" });
   expect(first.headers["cache-control"]).toBe("no-cache");
@@ -69,7 +69,7 @@ test("a page of the portal is sent once: browsers ask whether it is still the sa
   expect(Number(small.headers["content-length"])).toBeLessThan(250_000);
 });
 
-test("nobody is offered to sign in as somebody of the demo in production, nor where there is none", async () => {
+test("signing in as a demo user is not offered in production, or without the demo", async () => {
   const demo = {
     password: "demo-password",
     people: [{ username: "demo@plat.example", name: "D", part: "P" }],
@@ -83,7 +83,7 @@ test("nobody is offered to sign in as somebody of the demo in production, nor wh
   expect(await offered({ demo, production: true, explorer: true })).toEqual({ people: [] });
 });
 
-test("paths beside the files of the portal are not served", async () => {
+test("paths outside of the files of the portal are not served", async () => {
   await using server = await startServer();
   for (const path of [
     "/portal/nothing.js",
@@ -100,13 +100,13 @@ test("paths beside the files of the portal are not served", async () => {
   }
 });
 
-/** Where the links of a Markdown text lead, without those within it. */
+/** The targets of links in a Markdown text, except for anchors in it. */
 const linksOf = (text: string): string[] =>
   [...text.replaceAll(/^```[\s\S]*?^```$/gm, "").matchAll(/\]\((?<to>[^)\s]+)\)/g)].map(({ groups }) =>
     groups!.to!.replace(/(?<!^)#.*/, ""),
   );
 
-test("from /llms.txt, links lead to every guide and to the reference as Markdown, and none to nowhere", async () => {
+test("from /llms.txt, links lead to every guide and to the reference as Markdown, and all targets exist", async () => {
   await using server = await startServer();
   const read = new Set<string>();
   for (const waiting = ["/llms.txt"]; waiting.length > 0;) {
@@ -132,7 +132,7 @@ test("from /llms.txt, links lead to every guide and to the reference as Markdown
   expect(page.text).toMatch('<link rel="alternate" type="text/markdown" href="/guides/errors.md">');
 });
 
-test("the reference as Markdown says of an operation what the page says, and all of its links lead somewhere", async () => {
+test("the reference as Markdown has the contents of the page, and all of its links have targets", async () => {
   const schema = buildSchema(await readFile(join(repository, "schema.graphql"), "utf8"));
   const reference = new MarkdownReference(schema, await readFacts());
   const lead = reference.text("createLead")!;
@@ -163,26 +163,26 @@ test("the reference as Markdown says of an operation what the page says, and all
   expect([reference.text("nothing"), reference.text("__Type")]).toEqual([undefined, undefined]);
 });
 
-test("where strangers may not ask the schema, they are not given it as Markdown either", async () => {
+test("if visitors may not read the schema, they do not get it as Markdown either", async () => {
   await using server = await startServer({ production: true, explorer: true });
   const paths = ["/reference.md", "/reference/createLead.md", "/reference/domains/leads.md"];
   const read = (path: string, token?: string) =>
     server.send({ method: "GET", path, headers: token ? { authorization: `Bearer ${token}` } : {} });
   for (const path of paths) expect([path, (await read(path, tokens.good)).status]).toEqual([path, 200]);
-  // Also what was made for somebody else, and what does not exist.
+  // Also for pages cached for others, and those that do not exist.
   for (const path of [...paths, "/reference/Nothing.md"]) {
     const { status, json } = await read(path);
     expect([path, status, json.errors[0].extensions.code]).toEqual([path, 401, "UNAUTHENTICATED"]);
   }
   expect((await read("/reference.md", "unknown")).status).toBe(401);
   expect((await read("/reference/Nothing.md", tokens.good)).status).toBe(404);
-  // Of the reference, it names the domains alone.
+  // Of the reference, it only contains the domains.
   const { status, text } = await read("/llms.txt");
   const named = linksOf(text).filter((to) => !/^\/(?:guides\/|reference\.md|reference\/domains\/)/.test(to));
   expect([status, named]).toEqual([200, []]);
 });
 
-test("switched off, there is neither page nor file", async () => {
+test("a disabled portal has no pages or files", async () => {
   await using server = await startServer({ explorer: false });
   for (const path of [
     ...portalPages,
@@ -202,7 +202,7 @@ test("metrics count requests, errors and the pools' connections", async () => {
   await using server = await startServer({ metrics, numbers });
   await server.graphql("{ ok }");
   await server.graphql("{ nothing }");
-  // Not for everybody.
+  // Not on the public port.
   expect((await server.send({ method: "GET", path: "/metrics" })).status).toBe(404);
   const page = await metrics.render();
   expect(page.contentType).toMatch(/^text\/plain/);
@@ -229,7 +229,7 @@ test("metrics and probes have an address of their own, over plain HTTP", async (
     for (const path of ["/", "/graphql", "/toString", "/metrics/"])
       expect((await ask(path)).status).toBe(404);
     expect((await ask("/metrics", { method: "POST" })).status).toBe(405);
-    // Where nobody chose the address, one that is taken keeps nothing from starting; where somebody did, it does.
+    // If the default address is in use, the service starts anyway; if a configured one is, it does not.
     const log = pino({ level: "silent" });
     const given = { metrics, readiness, log };
     const taken = { port: opened.port - 1, mode: "all" as const };

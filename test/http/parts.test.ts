@@ -54,11 +54,11 @@ test.each([
   [`${json};charset=utf8`, json],
   [`${json};charset=latin1`, undefined],
   [`nonsense, ${graphql}`, graphql],
-])("who accepts %j gets %s", (header, type) => {
+])("a client that accepts %j gets %s", (header, type) => {
   expect(negotiate(header)).toBe(type);
 });
 
-test("what tells a repeat apart: the key, and the body without extensions", () => {
+test("repeated requests are recognized by the key, and the body without extensions", () => {
   const facts = (body: unknown, key?: string | string[]) =>
     idempotencyFacts({ headers: { "idempotency-key": key }, body } as unknown as IncomingMessage & {
       body: unknown;
@@ -71,7 +71,7 @@ test("what tells a repeat apart: the key, and the body without extensions", () =
   expect(facts({ query, variables: { a: 1 }, operationName: "x" }).body()).toBe('["{ ok }",{"a":1},"x"]');
 });
 
-test("the process says that it lives, and which part of it is not ready", async () => {
+test("the process reports that it is alive, and which component is not ready", async () => {
   const report = { ready: true, checks: { database: "ok" } };
   await using server = await startServer({
     pages: { "/healthz": healthz, "/readyz": readyz({ report: async () => report } as never) },
@@ -90,7 +90,7 @@ test("the process says that it lives, and which part of it is not ready", async 
   ]);
 });
 
-describe("where an operation takes files", () => {
+describe("an operation that accepts files", () => {
   const schema = buildSchema(`
     scalar Upload
     input PictureInput { id: ID, file: Upload, other: Upload, name: String }
@@ -106,7 +106,7 @@ describe("where an operation takes files", () => {
     Object.fromEntries(uploadPlaces(schema, { query, variables, operationName } as never));
   const kind = { kind: "storeImage", target: "app_public.pictures" };
 
-  test("as a member of a variable, or as a variable of its own, with the input as it came", () => {
+  test("as a field of a variable, or as a variable, with the input unchanged", () => {
     const input = { id: "1", file: null };
     expect(places("mutation ($i: PictureInput) { add(input: $i) }", { i: input })).toEqual({
       "variables.i.file": { ...kind, input },
@@ -119,7 +119,7 @@ describe("where an operation takes files", () => {
     });
   });
 
-  test("through fragments, each looked at once", () => {
+  test("through fragments, each visited once", () => {
     expect(
       places(
         "mutation ($i: PictureInput) { ...A ... on Mutation { ok: touch } } fragment A on Mutation { add(input: $i) ...A }",
@@ -146,11 +146,11 @@ describe("where an operation takes files", () => {
     ["a literal without the file", "mutation ($n: ID) { add(input: { id: $n }) }"],
     ["no object", "mutation { add(input: 1) }"],
     ["no document", "mutation {"],
-  ])("%s takes none", (_, query) => {
+  ])("%s accepts none", (_, query) => {
     expect(places(query)).toEqual({});
   });
 
-  test("of several operations, that which is asked for", () => {
+  test("of several operations, the selected one", () => {
     const query =
       "mutation a($i: PictureInput) { add(input: $i) } mutation b($j: PictureInput) { add(input: $j) }";
     expect(Object.keys(places(query, {}, "b"))).toEqual(["variables.j.file"]);
@@ -158,9 +158,9 @@ describe("where an operation takes files", () => {
   });
 });
 
-describe("a reader of an answer in pieces", () => {
+describe("a reader of a response in pieces", () => {
   const text = "x".repeat(200_000);
-  /** A response whose reader takes a piece and then fails, or leaves. */
+  /** A response whose reader accepts a piece and then fails, or disconnects. */
   const reader = (end: (response: Writable) => void) => {
     const response: Writable = new Writable({
       write(_piece, _encoding, done) {
@@ -172,7 +172,7 @@ describe("a reader of an answer in pieces", () => {
     return response as never;
   };
 
-  test("may leave early", async () => {
+  test("may disconnect early", async () => {
     await expect(
       endInChunks(
         reader((response) => void response.destroy()),
@@ -181,7 +181,7 @@ describe("a reader of an answer in pieces", () => {
     ).resolves.toBeUndefined();
   });
 
-  test("whose line fails is a fault", async () => {
+  test("with a connection error is a failure", async () => {
     const fault = new Error("The disk is full.");
     await expect(
       endInChunks(
@@ -195,7 +195,7 @@ describe("a reader of an answer in pieces", () => {
 describe("waiting for a turn", () => {
   const party = partyOf(null, "192.0.2.1");
 
-  test("ends when the caller goes, and leaves nothing that listens", async () => {
+  test("ends when the client disconnects, and leaves no listeners", async () => {
     const semaphore = new FairSemaphore({ capacity: 1 });
     const response = new EventEmitter();
     const release = await turnOf(semaphore, party, response as never);
@@ -209,7 +209,7 @@ describe("waiting for a turn", () => {
     expect(semaphore.numbers).toEqual({ held: 0, waiting: 0 });
   });
 
-  test("fails when there are too many, and leaves nothing that listens", async () => {
+  test("fails when there are too many, and leaves no listeners", async () => {
     const semaphore = new FairSemaphore({ capacity: 1, queuePerParty: 0 });
     const response = new EventEmitter();
     await turnOf(semaphore, party, response as never);
@@ -217,7 +217,7 @@ describe("waiting for a turn", () => {
     expect(response.listenerCount("close")).toBe(0);
   });
 
-  test("for the memory of a body gives it back at once where the caller has gone meanwhile", async () => {
+  test("releases the memory of a body immediately if the client has disconnected meanwhile", async () => {
     const headers = { "content-length": "500000" };
     const response = Object.assign(new EventEmitter(), { closed: true });
     const of = { userId: null, limit: 1_000_000 };
@@ -231,7 +231,7 @@ describe("waiting for a turn", () => {
   });
 });
 
-test("a body that stops has 20 seconds, and a second more for each 4,096 bytes that came", () => {
+test("a stalled body has 20 seconds, and a second more for each 4,096 received bytes", () => {
   jest.useFakeTimers();
   try {
     for (const [bytes, seconds] of [
@@ -267,7 +267,7 @@ test("a body that stops has 20 seconds, and a second more for each 4,096 bytes t
   }
 });
 
-test("a notice without a body is empty, and one that is packed is refused", async () => {
+test("a notification without a body is empty, and a compressed one is refused", async () => {
   const bodies: unknown[] = [];
   await using server = await startServer({
     paymentsWebhook: (request, response) => {
@@ -292,7 +292,7 @@ test("a notice without a body is empty, and one that is packed is refused", asyn
   expect(bodies).toHaveLength(2);
 });
 
-test("a request begins as that of nobody, of whose refused body nothing more is read", () => {
+test("a request begins without a viewer, and the body of a refused one is not read", () => {
   const request = { headers: {}, path: "/graphql" } as never;
   const begin = beginner({ child: () => ({}) } as never, new Map());
   requestId(begin)(request, Object.assign(new EventEmitter(), { setHeader() {} }) as never, () => {});
@@ -306,9 +306,9 @@ test("a request begins as that of nobody, of whose refused body nothing more is 
 
 test.each([
   ["of a viewer", "user-1", true],
-  ["of a stranger", null, false],
+  ["of a visitor", null, false],
 ])(
-  "the rest of a refused upload %s is read so that they get the answer, or is not",
+  "the rest of a refused upload %s is read so that the client gets the response, or is not",
   async (_, userId, isRead) => {
     const request = Object.assign(new PassThrough(), {
       headers: { "content-type": "multipart/form-data; boundary=x", "graphql-preflight": "1" },

@@ -14,20 +14,23 @@ interface Asked {
   headers?: Record<string, string>;
   claims?: RequestState["claims"];
   languageOfUser?: LanguageOfUser;
-  /** What happens before the error, such as an answer that has begun. */
+  /** Actions before the error, such as starting a response. */
   before?: (response: express.Response, state: RequestState) => void | Promise<void>;
-  /** Bytes of a body that is announced, and sent once the refusal is there. */
+  /** Announced length of a body, which is sent after the refusal. */
   announced?: number;
 }
 
-/** An application that fails with `error`, or knows no address where there is none, and what comes of one request to it. */
-async function refused(error: unknown, asked: Asked = {}) {
+/**
+ * An application that fails with `error`, or has no route without one; returns the outcome of one request to
+ * it.
+ */
+async function refused(error: unknown, sent: Asked = {}) {
   const logged: unknown[][] = [];
   const state = {
     id: "r1",
     errorCodes: new Set<string>(),
     constraintMessages: new Map(),
-    claims: asked.claims,
+    claims: sent.claims,
     isDrained: false,
     log: { error: (...given: unknown[]) => void logged.push(given) },
   } as unknown as RequestState;
@@ -36,14 +39,14 @@ async function refused(error: unknown, asked: Asked = {}) {
     .use(async (request, response, next) => {
       received = request;
       beginRequest(request, state);
-      await asked.before?.(response, state);
+      await sent.before?.(response, state);
       next(error);
     })
     .use(notFound)
-    .use(refuse(asked.languageOfUser));
+    .use(refuse(sent.languageOfUser));
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { announced, headers } = asked;
+  const { announced, headers } = sent;
   const request = httpRequest({
     host: "127.0.0.1",
     port: (server.address() as AddressInfo).port,
@@ -67,7 +70,7 @@ async function refused(error: unknown, asked: Asked = {}) {
     } catch (failure) {
       broken = failure;
     }
-    // A body that goes on is read to its end, or its connection is ended before that.
+    // The body is either read to its end, or its connection is closed before that.
     if (announced !== undefined) {
       request.end(Buffer.alloc(announced));
       await until(() => received!.complete || received!.socket.destroyed);
@@ -91,7 +94,7 @@ async function refused(error: unknown, asked: Asked = {}) {
   }
 }
 
-test("an unknown address is told in one sentence, and is nothing for the log", async () => {
+test("an unknown address is refused with one sentence, and not logged as an error", async () => {
   const { status, headers, json, logged, state } = await refused(undefined);
   expect(status).toBe(404);
   expect(headers["content-type"]).toBe("application/json; charset=utf-8");
@@ -105,7 +108,7 @@ test("an unknown address is told in one sentence, and is nothing for the log", a
   expect(logged).toEqual([]);
 });
 
-test.each([400, 413, 499])("what the HTTP layer refuses with %d is the caller's mistake", async (status) => {
+test.each([400, 413, 499])("refusals of the HTTP layer with %d are errors of the client", async (status) => {
   const answer = await refused(Object.assign(new Error("secret"), { status }));
   expect(answer.status).toBe(status);
   expect(answer.json.errors[0]).toMatchObject({
@@ -120,7 +123,7 @@ test.each<[string, unknown]>([
   ["500", { status: 500 }],
   ["a text", { status: "400" }],
   ["none", {}],
-])("any other failure is ours, and logged with its cause: status %s", async (_name, more) => {
+])("any other failure is internal, and logged with its cause: status %s", async (_name, more) => {
   const answer = await refused(Object.assign(new TypeError("secret"), more));
   expect([answer.status, answer.json.errors[0].extensions.code]).toEqual([500, "INTERNAL"]);
   expect(answer.text).not.toMatch(/secret/);
@@ -133,7 +136,7 @@ test.each<[string, unknown]>([
   expect([...answer.state.errorCodes]).toEqual(["INTERNAL"]);
 });
 
-test("a coded error keeps its own status, also one of the caller's kind", async () => {
+test("a coded error keeps its own status, also one of the client", async () => {
   const answer = await refused(
     new CodedError("CONFLICT", "There is one.", { existingId: "1" }, { status: 418 }),
   );
@@ -145,7 +148,7 @@ test("a coded error keeps its own status, also one of the caller's kind", async 
   expect(answer.logged).toEqual([]);
 });
 
-test("a service that is not available says when to come again, and logs the cause, or itself where there is none", async () => {
+test("UNAVAILABLE has the time to retry, and is logged with its cause, or itself", async () => {
   const gone = () => new CodedError("UNAVAILABLE", "Come again.", { retryAfterSeconds: 1.5 });
   const answer = await refused(gone());
   expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "2"]);
@@ -164,7 +167,7 @@ test("a service that is not available says when to come again, and logs the caus
   ]);
 });
 
-test("whoever has to sign in is told how, and whether a token of theirs was bad; others are not", async () => {
+test("UNAUTHENTICATED has a challenge, and whether a token was invalid; other errors have none", async () => {
   const unknown = new CodedError("UNAUTHENTICATED", "Sign in first.");
   expect((await refused(unknown)).headers["www-authenticate"]).toBe('Bearer realm="plat"');
   const { status, headers } = await refused(unknown, { headers: { authorization: "Bearer old" } });
@@ -172,7 +175,7 @@ test("whoever has to sign in is told how, and whether a token of theirs was bad;
   expect((await refused(new CodedError("FORBIDDEN", "No."))).headers).not.toHaveProperty("www-authenticate");
 });
 
-test("what the database refuses to a stranger asks them to sign in, a viewer lacks the permission", async () => {
+test("a privilege error of the database is UNAUTHENTICATED for visitors and FORBIDDEN for viewers", async () => {
   const denied = () => Object.assign(new Error("permission denied for table t"), { code: "42501" });
   const codes = [];
   for (const claims of [undefined, { userId: null }, { userId: "user-1" }])
@@ -180,7 +183,7 @@ test("what the database refuses to a stranger asks them to sign in, a viewer lac
   expect(codes).toEqual(["UNAUTHENTICATED", "UNAUTHENTICATED", "FORBIDDEN"]);
 });
 
-test("an answer that has begun is cut off rather than mixed with a refusal", async () => {
+test("a response that has begun is aborted rather than mixed with a refusal", async () => {
   const answer = await refused(new CodedError("CONFLICT", "There is one."), {
     before: (response) => new Promise((resolve) => response.write("begun", () => resolve())),
   });
@@ -190,7 +193,7 @@ test("an answer that has begun is cut off rather than mixed with a refusal", asy
   expect([...answer.state.errorCodes]).toEqual(["CONFLICT"]);
 });
 
-test("a refusal is not packed, though the answer was to be", async () => {
+test("a refusal is not compressed, even if the response was to be", async () => {
   const answer = await refused(new CodedError("CONFLICT", "There is one."), {
     before: (response) => void response.setHeader("Content-Encoding", "gzip"),
   });
@@ -209,8 +212,8 @@ test("of a large body nothing more is read once its request is refused, unless i
   expect([drained.status, drained.readOpenTables]).toEqual([409, true]);
 });
 
-test("a refusal is said in the language that the request accepts, or that the viewer has chosen", async () => {
-  const message = async (asked: Asked) => (await refused(undefined, asked)).json.errors[0].message as string;
+test("a refusal is in the language that the request accepts, or that the viewer has chosen", async () => {
+  const message = async (sent: Asked) => (await refused(undefined, sent)).json.errors[0].message as string;
   const english = await message({});
   const german = await message({ headers: { "accept-language": "de" } });
   expect(german).not.toBe(english);

@@ -40,7 +40,7 @@ const routes: [path: string, name: string, methods: string[]][] = [
   ["/webhooks/messages", "messages", ["POST"]],
 ];
 
-test.each(routes)("%s takes its methods and no other", async (path, name, methods) => {
+test.each(routes)("%s accepts its methods and no others", async (path, name, methods) => {
   await using server = await startServer(handlers);
   for (const method of methods) {
     const answer = await server.send({ method, path });
@@ -61,18 +61,18 @@ test.each(routes)("%s takes its methods and no other", async (path, name, method
       extensions: { code: "BAD_USER_INPUT" },
     });
   }
-  // Addresses are told apart by case and by a slash at the end.
+  // Paths are case-sensitive, also in the slash at the end.
   for (const other of [path.replace(/[a-z]/, (letter) => letter.toUpperCase()), `${path}/`])
     expect([other, (await server.send({ method: methods[0]!, path: other })).status]).toEqual([other, 404]);
 });
 
-test("what is not set up is not there", async () => {
+test("routes of disabled functions do not exist", async () => {
   await using server = await startServer({ explorer: false });
   for (const [path, , [method]] of routes)
     expect([path, (await server.send({ method: method!, path })).status]).toEqual([path, 404]);
 });
 
-test("every answer has the headers that keep browsers from making something else of it", async () => {
+test("every response has the headers that keep browsers from interpreting it differently", async () => {
   await using server = await startServer();
   for (const answer of [
     await server.graphql("{ ok }"),
@@ -91,7 +91,7 @@ test("every answer has the headers that keep browsers from making something else
   }
 });
 
-test("pages of any origin may ask, with the headers that they need; other OPTIONS are refused", async () => {
+test("pages of any origin may send requests, with the required headers; other OPTIONS are refused", async () => {
   await using server = await startServer();
   const preflight = { origin: "https://a.example", "access-control-request-method": "POST" };
   const answer = await server.send({ method: "OPTIONS", headers: preflight });
@@ -117,7 +117,7 @@ test("pages of any origin may ask, with the headers that they need; other OPTION
   expect((await server.graphql("{ ok }")).headers["access-control-allow-origin"]).toBe("*");
 });
 
-test("a request id of the caller's is taken where it has the form of one", async () => {
+test("a request id of the client is used if it has the right format", async () => {
   await using server = await startServer();
   const idOf = async (id: string) =>
     (await server.graphql("{ ok }", {}, { "x-request-id": id })).headers["x-request-id"];
@@ -126,7 +126,7 @@ test("a request id of the caller's is taken where it has the form of one", async
     expect(await idOf(id)).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
 });
 
-test("a line of the log says what was asked and what came of it, without what may be secret", async () => {
+test("a log line contains the request and its outcome, without possible secrets", async () => {
   await using server = await startServer(handlers);
   await server.graphql("query Mine { ok }", {}, { authorization: "Bearer good-token", "x-request-id": "r1" });
   await server.graphql("{ nothing }", {}, { "x-request-id": "r2" });
@@ -163,7 +163,7 @@ test("a line of the log says what was asked and what came of it, without what ma
   expect(JSON.stringify(lines)).not.toMatch(/secret|good-token/);
 });
 
-test("who hangs up before the answer is logged as gone", async () => {
+test("a client that disconnects before the response is logged", async () => {
   const arrived = Promise.withResolvers<void>();
   await using server = await startServer({ pages: { "/slow": () => arrived.resolve() } });
   const gone = new AbortController();
@@ -178,7 +178,7 @@ test("who hangs up before the answer is logged as gone", async () => {
   expect(line).toMatchObject({ path: "/slow", aborted: true });
 });
 
-test("requests are counted by route, method and status, of which there are few", async () => {
+test("requests are counted by route, method and status, which have few values", async () => {
   const metrics = createMetrics();
   await using server = await startServer({
     ...handlers,
@@ -223,7 +223,7 @@ test("requests are counted by route, method and status, of which there are few",
   expect(Number(sum)).toBeLessThan(60);
 });
 
-test("the address for who looks after the service says what it takes, and keeps nothing", async () => {
+test("the monitoring address documents its paths, and is not cached", async () => {
   const readiness = new Readiness();
   const metrics = createMetrics();
   const opened = await startMonitoring({ host: "127.0.0.1", port: 0, metrics, readiness });
@@ -267,7 +267,7 @@ test("the address for who looks after the service says what it takes, and keeps 
   }
 });
 
-test("it is opened beside the service's own, and the log says where", async () => {
+test("it is opened in addition to the service's own, and logged", async () => {
   const lines: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const given = { metrics: createMetrics(), readiness: new Readiness(), log };
@@ -307,7 +307,7 @@ test("it is opened beside the service's own, and the log says where", async () =
   }
 });
 
-test("a request that did not come through the application has no state", () => {
+test("a request that did not pass through the application has no state", () => {
   const request = {} as never;
   expect(() => requestState(request)).toThrow("The request id middleware has to come first.");
   expect([claimsOf(request), findRequestState(request), findRequestState(undefined)]).toEqual([
@@ -317,7 +317,7 @@ test("a request that did not come through the application has no state", () => {
   ]);
 });
 
-test("a large answer is the same text in pieces, up to the allowed length", async () => {
+test("a large response is the same text in pieces, up to the allowed length", async () => {
   const answer = {
     data: { a: [1, "x", null, undefined, { b: [] }, new Date(0)], gone: undefined, empty: {} },
     written: new WrittenJson('{"as":"it is"}'),

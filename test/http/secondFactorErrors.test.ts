@@ -23,18 +23,18 @@ test.each([
   ["NOT_FOUND", some, message],
   ["FORBIDDEN", all, message],
   ["FORBIDDEN", some, "Said."],
-] as const)("%s to %j gets the reason", (code, claims, told) => {
+] as const)("%s to %j gets the reason", (code, claims, expected) => {
   const error = new CodedError(code, "Said.", { field: "id" });
   const changed = withReason(error, claims);
   expect(changed).toMatchObject({
     code: "FORBIDDEN",
-    message: told,
+    message: expected,
     extensions: { field: "id", reason },
     cause: error,
   });
 });
 
-test("an error of another kind, or with a reason of its own, stays", () => {
+test("an error of another kind, or with a reason of its own, is unchanged", () => {
   for (const error of [
     new CodedError("CONFLICT", "Said."),
     new CodedError("FORBIDDEN", "Said.", { reason: "ELSE" }),
@@ -54,7 +54,7 @@ function answered(
   return { data, errors };
 }
 
-test("of a query, each field that found nothing is refused, under its own name in the answer", () => {
+test("each field of a query that found nothing is refused, under its own name in the response", () => {
   const found = answered(
     "{ lead(id: 1) { id } one: project(id: 1) { id } units { id } }",
     { lead: null, one: null, units: [{ id: 1 }] },
@@ -78,30 +78,30 @@ test.each([
   [{ id: 1 }, false],
   ["text", false],
   [0, false],
-])("%j is nothing: %j, where all organizations refuse", (value, isNothing) => {
+])("%j counts as empty: %j, if all organizations refuse", (value, isNothing) => {
   const found = answered("{ leads { id } }", { leads: value }, all);
   expect([found.data["leads"], found.errors.length]).toEqual(isNothing ? [null, 1] : [value, 0]);
-  // Where others go on, their list may be empty.
+  // If other organizations do not refuse, a list may be empty.
   const others = answered("{ leads { id } }", { leads: value }, some);
   expect([others.data["leads"], others.errors.length]).toEqual([value, 0]);
 });
 
-test("where others go on, a record that is not found is refused all the same", () => {
+test("even then, a record that is not found is refused", () => {
   expect(answered("{ lead(id: 1) { id } }", { lead: null }, some).errors).toHaveLength(1);
 });
 
-test("nothing is said where nothing is withheld, of fields that have an error, nor of what is no organization's", () => {
+test("no error is added if no access is withheld, for fields with an error, or for data that belong to no organization", () => {
   expect(answered("{ lead { id } }", { lead: null }, { userId: "u" }).errors).toEqual([]);
   expect(answered("{ lead { id } }", { lead: null }, undefined).errors).toEqual([]);
   expect(answered("{ a: lead { id } }", { a: null }, all, ["a"]).errors).toEqual([]);
   const anybodys = ["viewer", "nearestCity", "publicProjects", "user", "__schema", "__type"];
   const data = Object.fromEntries(anybodys.map((name) => [name, null]));
   expect(answered(`{ ${anybodys.join(" ")} }`, data, all).errors).toEqual([]);
-  // By the name of the field, whatever it is called in the answer.
+  // By the name of the field, not its alias.
   expect(answered("{ viewer: lead { id } }", { viewer: null }, all).errors).toHaveLength(1);
 });
 
-test("fields are found through fragments, each of which is looked into once", () => {
+test("fields are found through fragments, each of which is visited once", () => {
   const found = answered(
     `query { ... { lead { id } } ...A ...A }
      fragment A on Query { project { id } ...B }

@@ -10,11 +10,11 @@ import { listen, type Listening } from "../../src/http/listen.ts";
 import { transportPreset } from "../../src/http/transportPreset.ts";
 import { testCertificate } from "../harness/certificate.ts";
 
-// What is occupied by one request would make those after it wait, for seconds after the longest documents. How long is tested in
+// Otherwise, requests after long documents would wait for seconds. The waiting time is tested in
 // test/limits/eventLoop.test.ts.
 eventLoop.charge = () => 0;
 
-/** What resolvers and the context function throw in these tests; set by the test that needs it. */
+/** Errors of resolvers and the context function, set by the test that needs them. */
 export const faults: { resolver?: () => unknown; context?: () => unknown } = {};
 
 const typeDefs = /* GraphQL */ `
@@ -120,7 +120,7 @@ export interface TestServer extends AsyncDisposable {
   readonly server: Listening;
   /** Lines of the log, parsed. */
   readonly log: Record<string, unknown>[];
-  /** Sends bytes as they are. */
+  /** Sends bytes unchanged. */
   send(options: RequestOptions & { body?: string | Uint8Array; plain?: boolean }): Promise<Answer>;
   /** Posts a document as a well-behaved client does. */
   graphql(query: string, variables?: unknown, headers?: Record<string, string>): Promise<Answer>;
@@ -128,7 +128,7 @@ export interface TestServer extends AsyncDisposable {
 
 const agent = new Agent({ rejectUnauthorized: false, keepAlive: false });
 
-/** A fresh HTTPS server on a free port, with a small schema in memory. */
+/** A new HTTPS server on a free port, with a small schema in memory. */
 export async function startServer(
   overrides: Partial<AppDeps["config"]> & Partial<AppDeps> = {},
 ): Promise<TestServer> {

@@ -15,7 +15,7 @@ import { createTrustedDocuments } from "../../src/http/trustedDocuments.ts";
 import { until } from "../harness/until.ts";
 import { type Answer, startServer, type TestServer, tokens } from "./server.ts";
 
-/** What compiled queries answer, by their document: undefined where the plan has to. */
+/** Responses of compiled queries by document; undefined if the plan must be used. */
 const compiled: Record<string, () => string | undefined> = {
   "query Fine { ok }": () => '{"data":{"ok":true}}',
   "query Tagged($n: Int) { ok }": () => '{"data":{"ok":true}}',
@@ -43,7 +43,7 @@ const registered = new Map([
 interface Side {
   server: TestServer;
   metrics: Metrics;
-  /** Requests whose compiled query was answered in front of the chain. */
+  /** Requests whose compiled query was answered before the chain. */
   short: number;
 }
 
@@ -101,9 +101,9 @@ interface Sent {
   path?: string;
   headers?: Record<string, string | string[]>;
   body?: string | Uint8Array;
-  /** Whether the chain takes it from the beginning, or is to be given it. */
+  /** Whether the chain handles it, from the beginning or later. */
   isLong?: true;
-  /** Whether it comes by a proxy. */
+  /** Whether it comes from a proxy. */
   isForwarded?: true;
 }
 
@@ -132,7 +132,7 @@ const sent: Record<string, Sent> = {
     operationName: "Fine",
     variables: { a: ["ö"] },
   }),
-  "with members that nobody knows": post(FINE!, good, { more: 1, extensions: {} }),
+  "with unknown properties": post(FINE!, good, { more: 1, extensions: {} }),
   "with accents in the answer": post(ACCENTS!),
   "that accepts anything": post(FINE!, { ...good, accept: "*/*" }),
   "that accepts the other type": post(FINE!, { ...good, accept: "application/graphql-response+json" }),
@@ -152,16 +152,16 @@ const sent: Record<string, Sent> = {
   "with an idempotency key": post(FINE!, { ...good, "idempotency-key": "1" }),
   "with a position": post(FINE!, { ...good, "plat-position": position }),
   "with a position in its body": post(FINE!, good, { extensions: { position } }),
-  "with a position that is none": post(FINE!, { ...good, "plat-position": "none" }),
+  "with an invalid position": post(FINE!, { ...good, "plat-position": "none" }),
   "that is not compiled": long(post("query Planned { ok }")),
   "that is invalid": long(post("{ nothing }")),
   "whose statement fails": post(FAILING!),
   "whose statement fails, of a visitor": post(FAILING!, {}),
-  "that meets a fault": post(BROKEN!),
+  "with an internal error": post(BROKEN!),
   "with a large answer to a viewer": post(LARGE!, { ...good, "accept-encoding": "br, gzip" }),
   "with a large answer to a visitor": post(LARGE!, { "accept-encoding": "gzip" }),
   "with a huge answer": post(HUGE!),
-  "that asks for a tag": post(TAGGED!, { ...good, "if-none-match": '""' }),
+  "that requests an entity tag": post(TAGGED!, { ...good, "if-none-match": '""' }),
   "with the current tag": post(TAGGED!, { ...good, "if-none-match": CURRENT }),
   "with the current tag, of a visitor": post(TAGGED!, { "if-none-match": CURRENT }),
   "with the current tag, but not before a later position": post(TAGGED!, {
@@ -169,7 +169,7 @@ const sent: Record<string, Sent> = {
     "if-none-match": CURRENT,
     "plat-position": positions.write(6n),
   }),
-  "with a tag of what has none": post(FINE!, { ...good, "if-none-match": CURRENT }),
+  "with a tag of a response without one": post(FINE!, { ...good, "if-none-match": CURRENT }),
   "by GET": get("documentId=fine"),
   "by GET, of a visitor": get("documentId=tagged", {}),
   "by GET, with the current tag": get(`documentId=tagged&variables=${encodeURIComponent('{"n":1}')}`, {
@@ -185,7 +185,7 @@ const sent: Record<string, Sent> = {
   "by GET, with a body": long({ ...get("documentId=fine", { ...good, "content-length": "2" }), body: "{}" }),
   "by its registered id": { ...post("", good), body: '{"documentId":"fine"}' },
   "by an unknown id": long({ ...post("", good), body: '{"documentId":"unknown"}' }),
-  "that is no JSON": long({ ...post(""), body: "{" }),
+  "that is not JSON": long({ ...post(""), body: "{" }),
   "that is empty": long({ ...post(""), body: "" }),
   "that is a batch": long({ ...post(""), body: "[]" }),
   "without a query": long({ ...post(""), body: "{}" }),
@@ -198,7 +198,7 @@ const sent: Record<string, Sent> = {
     ...post(FINE!),
     headers: { ...good, "content-type": "application/json; charset=utf-8" },
   }),
-  "that is packed": long({
+  "that is compressed": long({
     headers: { ...good, "content-type": "application/json", "content-encoding": "gzip" },
     body: gzipSync(JSON.stringify({ query: FINE })),
   }),
@@ -211,12 +211,12 @@ const sent: Record<string, Sent> = {
   "from a proxy that got it without TLS": long(sentBy(post(FINE!), { "x-forwarded-proto": "http" })),
 };
 
-/** What differs from request to request. */
+/** Properties that differ between requests. */
 const hidden = new Set(["date", "time", "durationMs", "stack"]);
 const without = (members: object): object =>
   JSON.parse(JSON.stringify(members, (name, value) => (hidden.has(name) ? undefined : value)));
 
-/** What is counted of requests. */
+/** The metrics of requests. */
 async function counts({ metrics }: Side): Promise<string[]> {
   const { text } = await metrics.render();
   return text
@@ -232,7 +232,7 @@ const lineOf = ({ server }: Side, id: string) =>
     (line) => line,
   );
 
-async function told(side: Side, id: string, one: Sent) {
+async function responseOf(side: Side, id: string, one: Sent) {
   const before = side.short;
   const { status, headers, text }: Answer = await side.server.send({
     ...one,
@@ -241,24 +241,24 @@ async function told(side: Side, id: string, one: Sent) {
   await lineOf(side, id);
   const lines = side.server.log.filter(({ requestId }) => requestId === id);
   return {
-    said: { status, headers: without(headers), text, lines: lines.map(without) },
+    answer: { status, headers: without(headers), text, lines: lines.map(without) },
     wasShort: side.short > before,
   };
 }
 
-test.each(Object.entries(sent))("a request %s is answered as by the chain", async (title, one) => {
+test.each(Object.entries(sent))("a request %s has the response of the chain", async (title, one) => {
   const id = title.replaceAll(/\W+/g, "-");
   const [short, other] = one.isForwarded
     ? ([sides.shortBehind, sides.longBehind] as const)
     : ([sides.short, sides.long] as const);
-  // Twice: a registered document is looked up first.
+  // Twice, because a registered document is looked up first.
   for (const time of [1, 2]) {
-    const here = await told(short, `${id}-${time}`, one);
-    const there = await told(other, `${id}-${time}`, one);
-    expect(here.said).toEqual(there.said);
+    const here = await responseOf(short, `${id}-${time}`, one);
+    const there = await responseOf(other, `${id}-${time}`, one);
+    expect(here.answer).toEqual(there.answer);
     expect(there.wasShort).toBe(false);
-    const isQuery = here.said.status === 200 || one.body?.toString().includes("Broken");
-    const isAnswered = time === 2 && isQuery && !here.said.text.startsWith('{"errors"');
+    const isQuery = here.answer.status === 200 || one.body?.toString().includes("Broken");
+    const isAnswered = time === 2 && isQuery && !here.answer.text.startsWith('{"errors"');
     expect({ title, wasShort: here.wasShort }).toEqual({
       title,
       wasShort: isAnswered ? !one.isLong : here.wasShort,
@@ -266,7 +266,7 @@ test.each(Object.entries(sent))("a request %s is answered as by the chain", asyn
   }
 });
 
-test("a client that leaves before its body is complete is logged in the same way", async () => {
+test("a client that disconnects before its body is complete is logged in the same way", async () => {
   const lines: unknown[] = [];
   for (const side of [sides.short, sides.long]) {
     const socket = connect({ port: side.server.port, host: "127.0.0.1", rejectUnauthorized: false });
@@ -281,7 +281,7 @@ test("a client that leaves before its body is complete is logged in the same way
   expect(lines[0]).toMatchObject({ aborted: true, errorCodes: ["BAD_USER_INPUT"] });
 });
 
-test("bodies in pieces and requests in one go are answered in order", async () => {
+test("bodies in pieces and pipelined requests are answered in order", async () => {
   for (const side of [sides.short, sides.long]) {
     const answers: string = await new Promise((resolve, reject) => {
       let text = "";

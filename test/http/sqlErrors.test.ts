@@ -88,19 +88,19 @@ test.each([
     "insert into shop.items (id, item_name, parent_id) values (2, 'x', 9)",
     { code: "BAD_USER_INPUT", field: "parentId" },
   ],
-  ["a deletion of what others need", "delete from shop.parents", { code: "CONFLICT", field: "parentId" }],
+  ["a deletion of a referenced row", "delete from shop.parents", { code: "CONFLICT", field: "parentId" }],
   [
     "a reference to nothing in the same table",
     "insert into shop.items (id, item_name, replaces_id) values (2, 'x', 9)",
     { code: "BAD_USER_INPUT", field: "replacesId" },
   ],
   [
-    "a deletion of what others of the same table need",
+    "a deletion of a row that others of the same table reference",
     "insert into shop.items (id, item_name, replaces_id) values (2, 'x', 1); delete from shop.items where id = 1",
     { code: "CONFLICT", field: "replacesId" },
   ],
   ["a number out of range", "select 99999999999::int", { code: "BAD_USER_INPUT" }],
-  ["a text that is no UUID", "select 'x'::uuid", { code: "BAD_USER_INPUT" }],
+  ["a text that is not a UUID", "select 'x'::uuid", { code: "BAD_USER_INPUT" }],
   ["a missing grant", "set role plat_anonymous; select * from shop.items", { code: "FORBIDDEN" }],
   [
     "a read-only transaction",
@@ -115,7 +115,7 @@ test.each([
     { code: "INVENTORY_UNAVAILABLE", message: "Lot 12 is held.", claimedUntil: "2030-01-01" },
   ],
   ["one raised with a broken detail", raise("{"), { code: "INTERNAL" }],
-])("%s is told as the caller needs it", async (_name, sql, expected) => {
+])("%s is reported for the client", async (_name, sql, expected) => {
   expect(await refusalOf(sql)).toMatchObject(expected);
   await pool.query("rollback; reset all; reset role");
 });
@@ -151,7 +151,7 @@ test("an anonymous viewer without a grant is asked to sign in", async () => {
   await pool.query("reset role");
 });
 
-test("two writers who wait for each other are asked to try again", async () => {
+test("two transactions that deadlock are reported as retryable", async () => {
   const [one, two] = await Promise.all([pool.connect(), pool.connect()]);
   try {
     for (const client of [one, two]) await client.query("begin; set local deadlock_timeout = '10ms'");
@@ -172,7 +172,7 @@ test("two writers who wait for each other are asked to try again", async () => {
   }
 });
 
-test("whoever waited for a lock in vain is asked to try again", async () => {
+test("a request that waited for a lock in vain is reported as retryable", async () => {
   const [one, two] = await Promise.all([pool.connect(), pool.connect()]);
   try {
     await one.query("begin; select from shop.items where id = 1 for update");
@@ -193,7 +193,7 @@ test("whoever waited for a lock in vain is asked to try again", async () => {
   }
 });
 
-test("a server that takes no changes, or has no room or connection left, is unavailable; a token that only reads is told so", async () => {
+test("a server that is read-only, full or has no connection left is UNAVAILABLE; a read-only token gets its own error", async () => {
   const refusal = async (code: string) =>
     await pool
       .query(`do $$ begin raise exception using errcode = '${code}', message = 'no'; end $$`)
@@ -216,7 +216,7 @@ test("a server that takes no changes, or has no room or connection left, is unav
     });
 });
 
-test("a connection that is lost during a statement makes the service unavailable, whoever asked", async () => {
+test("a connection lost during a statement results in UNAVAILABLE, for every viewer", async () => {
   const client = await pool.connect();
   client.on("error", () => {});
   const error: unknown = await Promise.all([
@@ -228,7 +228,7 @@ test("a connection that is lost during a statement makes the service unavailable
   expect(toCodedError(error, messages, { signedIn: true })).toMatchObject({ code: "UNAVAILABLE" });
 });
 
-test("a server that is not there makes the service unavailable", async () => {
+test("an unreachable server results in UNAVAILABLE", async () => {
   const nowhere = new Pool({ host: "127.0.0.1", port: await freePort() });
   const error: unknown = await nowhere.query("select 1").catch((thrown: unknown) => thrown);
   expect(toCodedError(error, messages, { signedIn: true })).toMatchObject({

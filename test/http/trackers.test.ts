@@ -15,7 +15,7 @@ interface Reply {
   body: Buffer;
 }
 
-/** What a visitor's browser gets at /t/<key>. */
+/** The response at /t/<key> to a visitor's browser. */
 const visit = (key: string, method = "GET"): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const url = new URL(`/t/${key}`, world.url);
@@ -46,7 +46,7 @@ const create = async (input: Record<string, unknown>) =>
 const read = async (id: string) =>
   (await world.owen.get(`query ($id: ID!) { tracker(id: $id) { ${fields} } }`, { id })).tracker;
 
-test("a link counts and leads on, with its parameters", async () => {
+test("a link counts and redirects, with its parameters", async () => {
   const made = await create({
     destinationUrl: "https://homes.example/spring?utm_source=kept#plans",
     utm: { utm_source: "mail", utm_campaign: "spring 26", nested: { left: "out" } },
@@ -64,7 +64,7 @@ test("a link counts and leads on, with its parameters", async () => {
   expect(after).toMatchObject({ hitCount: 21, lastHitAt: expect.stringMatching(/Z$/), version: 1 });
 });
 
-test("a lead that comes with the key as its source counts for the tracker", async () => {
+test("a lead created with the key as its source counts for the tracker", async () => {
   const made = await create({});
   await world.owen.get(
     `mutation ($p: ID!, $s: String!) { createLead(input: { projectId: $p, name: "Lin", source: $s }) { id } }`,
@@ -73,7 +73,7 @@ test("a lead that comes with the key as its source counts for the tracker", asyn
   expect((await read(made.id)).leadCount).toBe(1);
 });
 
-test("a pixel is a picture, a tracker without destination leads to the website of its project", async () => {
+test("a pixel is a picture, a tracker without destination redirects to the website of its project", async () => {
   const seen = await create({ kind: "PIXEL" });
   const picture = await visit(seen.key);
   expect(picture).toMatchObject({ status: 200, type: "image/gif" });
@@ -88,7 +88,7 @@ test("a pixel is a picture, a tracker without destination leads to the website o
   expect((await visit(link.key)).location).toBe(`https://view.example/?tracker=${link.key}`);
 });
 
-test("what is no active tracker is not there, and other methods are refused", async () => {
+test("inactive and unknown trackers are not found, and other methods are refused", async () => {
   const made = await create({ destinationUrl: "https://homes.example" });
   for (const key of ["aaaaaaaaaaaa", "x", "%00", "..%2f..%2fetc", made.key.toUpperCase(), "'; drop"])
     expect([400, 404]).toContain((await visit(encodeURI(key))).status);
@@ -126,7 +126,7 @@ test("a tracker outlives its lead source", async () => {
   expect(updateTracker).toEqual({ name: "Post", leadSource: null });
 });
 
-test("trackers that cannot be", async () => {
+test("invalid trackers are refused", async () => {
   const refuse = (input: Record<string, unknown>) =>
     world.owen.refused(`mutation ($i: CreateTrackerInput!) { createTracker(input: $i) { id } }`, {
       i: { projectId: world.project.id, name: "A", kind: "LINK", ...input },
@@ -150,7 +150,7 @@ test("trackers that cannot be", async () => {
   );
 });
 
-test("trackers are for those with marketing permissions", async () => {
+test("trackers require marketing permissions", async () => {
   await affiliate(world, world.project, world.summit, "SELLER");
   const list = `query ($id: ID!) { project(id: $id) { trackers { hitCount } } }`;
   expect((await world.max.get(list, world.project)).project.trackers).toEqual(expect.any(Array));

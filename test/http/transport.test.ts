@@ -11,7 +11,7 @@ afterAll(async () => server[Symbol.asyncDispose]());
 const json = { "content-type": "application/json" };
 const okBody = JSON.stringify({ query: "{ ok }" });
 
-/** Checks the form that all refusals have, and gives what tells them apart. */
+/** Asserts the common format of refusals, and returns status and code. */
 function refusal(answer: Answer): [status: number, code: string] {
   const { status, headers, json: body } = answer;
   expect(headers["content-type"]).toBe("application/json; charset=utf-8");
@@ -22,7 +22,7 @@ function refusal(answer: Answer): [status: number, code: string] {
   return [status, body.errors[0].extensions.code];
 }
 
-/** Writes bytes to the port and gives everything that comes back until the connection ends. */
+/** Writes bytes to the port and returns everything received until the connection ends. */
 function raw(bytes: string | Uint8Array, port = server.port): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -33,19 +33,19 @@ function raw(bytes: string | Uint8Array, port = server.port): Promise<string> {
   });
 }
 
-test("plain HTTP on the same port is refused in a clear sentence", async () => {
+test("plain HTTP on the same port is refused with an explanation", async () => {
   const answer = await server.send({ plain: true, headers: json, body: okBody });
   expect(refusal(answer)).toEqual([403, "FORBIDDEN"]);
   expect(answer.json.errors[0].message).toMatch(/https/);
   expect(answer.headers.connection).toBe("close");
 });
 
-test("a forwarded protocol counts for nothing when no proxy is trusted", async () => {
+test("a forwarded protocol is ignored when no proxy is trusted", async () => {
   const headers = { ...json, "x-forwarded-proto": "https" };
   expect(refusal(await server.send({ plain: true, headers, body: okBody }))).toEqual([403, "FORBIDDEN"]);
 });
 
-test("a trusted proxy's word decides, in both directions", async () => {
+test("the header of a trusted proxy determines the protocol, in both directions", async () => {
   await using behind = await startServer({ trustProxy: ["127.0.0.1"] });
   const forwarded = (proto: string) => ({ ...json, "x-forwarded-proto": proto });
   const served = await behind.send({ plain: true, headers: forwarded("https"), body: okBody });
@@ -92,7 +92,7 @@ test("a browser's preflight from another origin is answered, without credentials
   expect(answer.status).toBe(204);
   expect(answer.headers["access-control-allow-origin"]).toBe("*");
   expect(answer.headers["access-control-allow-methods"]).toBe("GET, POST");
-  // Authorization has to be named: the asterisk does not include it.
+  // Authorization must be listed: the asterisk does not include it.
   expect(answer.headers["access-control-allow-headers"]).toMatch(/Authorization, Content-Type.*, \*$/);
   expect(answer.headers).not.toHaveProperty("access-control-allow-credentials");
   const refused = await server.send({ headers: { origin: "https://app.example" } });
@@ -165,7 +165,7 @@ test.each([
   ]);
 });
 
-test("a refusal comes in the media type that was asked for", async () => {
+test("a refusal has the requested media type", async () => {
   const headers = { ...json, authorization: "Bearer unknown" };
   for (const [accept, type] of [
     [GRAPHQL, GRAPHQL],
@@ -185,7 +185,7 @@ test("an invalid document has status 200 for application/json and 400 for the ne
   expect((await server.graphql("{ nothing }", undefined, { accept: GRAPHQL })).status).toBe(400);
 });
 
-test("a good request id is kept, another form is replaced", async () => {
+test("a valid request id is used, an invalid one is replaced", async () => {
   const kept = await server.graphql("{ nothing }", undefined, { "x-request-id": "my.Request_id-1" });
   expect(kept.headers["x-request-id"]).toBe("my.Request_id-1");
   expect(kept.json.errors[0].extensions.requestId).toBe("my.Request_id-1");
@@ -195,7 +195,7 @@ test("a good request id is kept, another form is replaced", async () => {
   }
 });
 
-test("answers tell nothing of the server and forbid sniffing, framing and storing", async () => {
+test("response headers reveal nothing of the server, and forbid sniffing, framing and storing", async () => {
   const { headers } = await server.graphql("{ ok }");
   expect(headers).not.toHaveProperty("x-powered-by");
   expect(headers).toMatchObject({

@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-/** A server with nothing but WebSockets, and the connections of its clients. */
+/** A server with WebSockets only, and the connections of its clients. */
 async function start(app: RequestListener, readWithinMs?: number) {
   const sockets: Duplex[] = [];
   const service = webSockets(app, readWithinMs);
@@ -36,7 +36,7 @@ async function start(app: RequestListener, readWithinMs?: number) {
   return { connect };
 }
 
-/** An endless stream of events for whoever asks. */
+/** An endless stream of events for each subscriber. */
 function endless() {
   const open = new Set<object>();
   const app: RequestListener = (request, response) => {
@@ -57,7 +57,7 @@ const greet = async (client: WebSocket, payload?: object) => {
 };
 const subscription = { query: "subscription { changed { ids } }" };
 
-test("messages of a client that does not read their answers stay with it, and all are answered once it does", async () => {
+test("messages of a client that does not read responses stay in its buffer, and are answered once it reads", async () => {
   const { connect } = await start(endless().app, 60_000);
   const { client, socket } = await connect();
   await greet(client);
@@ -66,7 +66,7 @@ test("messages of a client that does not read their answers stay with it, and al
   client.pause();
   const [messages, payload] = [500, { text: "x".repeat(60_000) }];
   for (let n = 0; n < messages; n += 1) send(client, { type: "ping", payload });
-  // Pings of the connection itself, too.
+  // Pings of the protocol as well.
   for (let n = 0; n < messages; n += 1) client.ping("x".repeat(100));
   await until(() => socket.isPaused() && socket.writableLength > 0);
   expect(socket.writableLength).toBeLessThan(1_000_000);
@@ -76,7 +76,7 @@ test("messages of a client that does not read their answers stay with it, and al
   expect(socket.writableLength).toBeLessThan(1_000_000);
 });
 
-test("a client that goes on not reading is disconnected", async () => {
+test("a client that does not resume reading is disconnected", async () => {
   const { connect } = await start(endless().app, 100);
   const { client, socket } = await connect();
   await greet(client);
@@ -90,14 +90,14 @@ test("a client that goes on not reading is disconnected", async () => {
 test.each([
   ["connection_init", { type: "connection_init", payload: { authorization: "x".repeat(10_000) } }],
   ["ping", { type: "ping", payload: { text: "x".repeat(10_000) } }],
-])("a long %s of a stranger is refused", async (_name, message) => {
+])("a long %s of a visitor is refused", async (_name, message) => {
   const { connect } = await start(endless().app);
   const { client } = await connect();
   send(client, message);
   expect((await once(client, "close"))[0]).toBe(1009);
 });
 
-test("messages have a limit, below which a document is read", async () => {
+test("messages have a length limit, below which a document is read", async () => {
   const bodies: string[] = [];
   const { connect } = await start((request, response) => {
     let body = "";
@@ -118,7 +118,7 @@ test("messages have a limit, below which a document is read", async () => {
   expect((await once(client, "close"))[0]).toBe(1009);
 });
 
-test("subscriptions that are ended before their first event, or with the connection, hold nothing", async () => {
+test("subscriptions that end before their first event, or with the connection, release their slots", async () => {
   const { app, open } = endless();
   const { connect } = await start(app);
   const { client } = await connect();
@@ -127,7 +127,7 @@ test("subscriptions that are ended before their first event, or with the connect
   await until(() => open.size === 50);
   for (let n = 0; n < 50; n += 1) send(client, { id: `${n}`, type: "complete" });
   await until(() => open.size === 0);
-  // At once, when the answer has not begun.
+  // Immediately, while the response has not begun.
   for (let n = 50; n < 100; n += 1) {
     send(client, { id: `${n}`, type: "subscribe", payload: subscription });
     send(client, { id: `${n}`, type: "complete" });

@@ -11,7 +11,7 @@ const read = async (...pieces: (string | Buffer)[]) => {
   return all.map(({ row, cells }) => [row, ...cells]);
 };
 
-test("reads cells with commas or semicolons, quoted or not, whatever ends the lines", async () => {
+test("reads cells with commas or semicolons, quoted or not, with any line breaks", async () => {
   expect(await read("a,b\r\n1,2\r\n")).toEqual([
     [1, "a", "b"],
     [2, "1", "2"],
@@ -29,7 +29,7 @@ test("reads cells with commas or semicolons, quoted or not, whatever ends the li
   expect(await read("\n\n")).toEqual([]);
 });
 
-test("cuts through characters, quotes and line ends do not matter", async () => {
+test("chunks may split characters, quotes and line breaks", async () => {
   const bytes = Buffer.from('\ufeffé,"b"\r\n"ü""\r\nx",2\r\n');
   const pieces = [...bytes].map((byte) => Buffer.from([byte]));
   expect(await read(...pieces)).toEqual([
@@ -38,7 +38,7 @@ test("cuts through characters, quotes and line ends do not matter", async () => 
   ]);
 });
 
-test("says which row is no CSV", async () => {
+test("reports the row that is not CSV", async () => {
   for (const [text, row] of [
     ['a\n\n"b', 3],
     ['a\n1\n2"\n3', 3],
@@ -47,12 +47,12 @@ test("says which row is no CSV", async () => {
     await expect(read(text)).rejects.toMatchObject({ code: "BAD_USER_INPUT", extensions: { row } });
 });
 
-test("tells that the content could not be read", async () => {
+test("reports that the content could not be read", async () => {
   const lost = new Readable({ read: () => lost.destroy(new Error("lost")) });
   await expect(csvRows(lost).next()).rejects.toThrow("lost");
 });
 
-test("a large file is never ahead of the database by more than a few batches", async () => {
+test("a large file is read only a few batches ahead of the database", async () => {
   const line = Buffer.from(`${"x".repeat(60)},${"y".repeat(39)}\n`);
   const piece = Buffer.concat(Array.from({ length: 600 }, () => line));
   const size = 4_000_000;

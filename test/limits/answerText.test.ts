@@ -17,7 +17,7 @@ const page = {
   extensions: { cost: { requested: 1 } },
 };
 
-test("a text written in pieces is that of JSON.stringify, and lets others in between", async () => {
+test("a text written in pieces equals that of JSON.stringify, and other work is executed in between", async () => {
   let others = 0;
   const count = setInterval(() => (others += 1), 0);
   const large = { pages: Array.from({ length: 10 }, () => page) };
@@ -26,7 +26,7 @@ test("a text written in pieces is that of JSON.stringify, and lets others in bet
   expect(others).toBeGreaterThan(0);
 });
 
-test("it stops when it gets longer than allowed, whatever is still to come", async () => {
+test("it stops when it exceeds the allowed length, whatever remains", async () => {
   let written = 0;
   const item = {
     get text() {
@@ -41,13 +41,13 @@ test("it stops when it gets longer than allowed, whatever is still to come", asy
   expect(await answerText({ a: "x".repeat(93) }, 100)).toBeUndefined();
 });
 
-test("answers that are written at the same time share each slice", async () => {
-  // The slice of a test before this one is over.
+test("responses that are written concurrently share each slice", async () => {
+  // Ends the slice of the previous test.
   await new Promise((next) => setImmediate(next));
   let clock = 0;
   const now = jest.spyOn(performance, "now").mockImplementation(() => clock);
   try {
-    // To write one takes a hundredth of a millisecond.
+    // Writing one takes a hundredth of a millisecond.
     const item = {
       get text() {
         clock += 0.01;
@@ -63,15 +63,15 @@ test("answers that are written at the same time share each slice", async () => {
       return texts;
     });
     let before = 0;
-    const look = (): void => {
+    const check = (): void => {
       longest = Math.max(longest, clock - before);
       before = clock;
-      if (!isDone) setImmediate(look);
+      if (!isDone) setImmediate(check);
     };
-    look();
+    check();
     expect(new Set((await answers).map((text) => text?.length)).size).toBe(1);
     expect(clock).toBeGreaterThan(100);
-    // Eight, and 50 pieces of each of those that look whether it is over.
+    // Eight, and up to 50 elements in each response between two checks of the clock.
     expect(longest).toBeLessThan(12);
   } finally {
     now.mockRestore();

@@ -13,7 +13,7 @@ const schema = buildSchema(`
   type LeadsConnection { nodes: [Lead] }
   type Lead { name: String }`);
 
-// As lists over a portfolio have it.
+// As for lists of a portfolio.
 Object.assign(schema.getQueryType()!.getFields().projects!.args[0]!, { extensions: { size: 3 } });
 
 const found = (text: string, data: unknown, variables = {}) =>
@@ -21,7 +21,7 @@ const found = (text: string, data: unknown, variables = {}) =>
 const lead = { name: "Ada" };
 const project = { title: "North", leads: [lead, lead] };
 
-test("lists that reach their default are named with their path, whatever their alias or fragment", () => {
+test("lists that reach their default size are reported by their path, whatever their alias or fragment", () => {
   expect(
     found("{ all: projects { ...more } } fragment more on Project { title leads { name } }", {
       all: [project, { ...project, leads: [lead] }, project],
@@ -36,7 +36,7 @@ test("lists that reach their default are named with their path, whatever their a
   ]);
 });
 
-test("what the caller asked for, what is shorter, and what has no size is not", () => {
+test("requested sizes, shorter lists and lists without a size are not reported", () => {
   const text =
     "query ($first: Int) { projects(first: $first) { leads(first: 2) { name } units { name } } colors }";
   const data = { projects: [project, project, project], colors: ["red", "blue", "green"] };
@@ -50,7 +50,7 @@ test("what the caller asked for, what is shorter, and what has no size is not", 
   ).toEqual([]);
 });
 
-test("twenty are named at most", () => {
+test("at most twenty are reported", () => {
   const projects = Array.from({ length: 50 }, () => project);
   expect(found("{ projects(first: 50) { leads { name } } }", { projects })).toHaveLength(20);
 });

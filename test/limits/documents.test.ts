@@ -4,7 +4,7 @@ import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../../src/compile
 
 const document = (text: string) => new KnownDocument(text, { document: parse(text) });
 
-/** Takes a document in as a request does: found, or kept and planned. */
+/** Processes a document like a request: found, or stored and planned. */
 function ask(documents: Documents, text: string, steps: number): KnownDocument {
   const found = documents.find(text);
   if (found) return found;
@@ -15,7 +15,7 @@ function ask(documents: Documents, text: string, steps: number): KnownDocument {
   return made;
 }
 
-test("documents with their plans never weigh more than allowed, and a flood of new ones replaces only itself", () => {
+test("documents with their plans never exceed the allowed weight, and a flood of new ones only replaces itself", () => {
   const documents = new Documents(20_000_000);
   const honest = Array.from({ length: 20 }, (_, n) => `{ page${n} }`);
   for (let round = 0; round < 3; round += 1) for (const text of honest) ask(documents, text, 100);
@@ -28,7 +28,7 @@ test("documents with their plans never weigh more than allowed, and a flood of n
   expect(documents.size.documents).toBeLessThan(25);
 });
 
-test("what is used again cannot take all of the room", () => {
+test("documents in use cannot occupy the whole cache", () => {
   const documents = new Documents(10_000_000);
   for (let n = 0; n < 10; n += 1)
     for (let again = 0; again < 3; again += 1) ask(documents, `{ page${n} }`, 400);
@@ -38,7 +38,7 @@ test("what is used again cannot take all of the room", () => {
   expect(documents.size.bytes).toBeLessThanOrEqual(10_000_000);
 });
 
-test("further plans and answers of a document count, and a document heavier than everything is dropped", () => {
+test("further plans and responses of a document count, and a document heavier than the cache is dropped", () => {
   const documents = new Documents(3_000_000);
   const made = ask(documents, "{ page }", 100);
   const before = documents.size.bytes;
@@ -54,7 +54,7 @@ test("further plans and answers of a document count, and a document heavier than
   expect(documents.size).toEqual({ bytes: 0, documents: 0 });
 });
 
-test("an operation is planned when there is a plan for its conditions", () => {
+test("an operation is cached when there is a plan for its conditions", () => {
   const made = document("query A($on: Boolean!) { a @include(if: $on) b @skip(if: true) } query B { b }");
   const plan = (operation: string, variables?: Record<string, unknown>) => {
     made.addPlan(operation, {}, 10);
@@ -73,7 +73,7 @@ test("an operation is planned when there is a plan for its conditions", () => {
   expect(planned()).toEqual([true, true, false, true]);
 });
 
-test("an operation with more plans than its conditions account for is planned by turns each time", () => {
+test("an operation with more plans than its conditions account for is planned each time, in turn", () => {
   const made = document("query A($on: Boolean!) { a @include(if: $on) }");
   made.addPlan("", {}, 10);
   made.usedPlan("", { on: true });
@@ -83,7 +83,7 @@ test("an operation with more plans than its conditions account for is planned by
   expect(made.isPlanned("", { on: true })).toBe(false);
 });
 
-test("of an operation with many conditions, the plans used last are known", () => {
+test("of an operation with many conditions, the plans used last are cached", () => {
   const names = ["a", "b", "c", "d"];
   const made = document(
     `query (${names.map((name) => `$${name}: Boolean!`).join(" ")}) { ${names.map((name) => `${name} @include(if: $${name})`).join(" ")} }`,

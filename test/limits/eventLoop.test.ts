@@ -8,13 +8,13 @@ import { argumentValues, toColumns } from "../../src/operations/inputFields.ts";
 const ann = partyOf("ann", undefined);
 const bob = partyOf("bob", undefined);
 
-/** Holds the event loop, as planning does. */
+/** Blocks the event loop, as planning does. */
 function work(ms: number): void {
   const end = performance.now() + ms;
   while (performance.now() < end);
 }
 
-test("long pieces are done one at a time, fairly by party, and others are served between any two", async () => {
+test("long pieces are executed one at a time, fairly by party, with other work between any two", async () => {
   const order: string[] = [];
   let served = 0;
   const others = setInterval(() => (served += 1), 0);
@@ -35,7 +35,7 @@ test("long pieces are done one at a time, fairly by party, and others are served
   expect(order.slice(1)).toEqual(["ann after 1", "bob after 1", "ann after 1", "bob after 1", "ann after 1"]);
 });
 
-test("pieces have a share of the time, and what a long one counts grows with the square of its length", () => {
+test("pieces have a share of the time, and the charge for a long one grows with the square of its length", () => {
   const { share, burstMs, shortMs, mostTimes } = eventLoopShare;
   const loop = new EventLoop();
   const now = performance.now() + 60_000;
@@ -43,7 +43,7 @@ test("pieces have a share of the time, and what a long one counts grows with the
   expect(loop.charge(shortMs, now)).toBeCloseTo(shortMs / share);
   expect(loop.charge(0, now + shortMs / share)).toBe(0);
   expect(loop.charge(4 * shortMs, now + shortMs / share)).toBeCloseTo((16 * shortMs) / share);
-  // A minute later the burst is there again, and no more than that.
+  // A minute later the full burst is available again, and no more than that.
   expect(loop.charge(burstMs / 4, now + 60_000)).toBeCloseTo(
     Math.max(0, ((burstMs / 4) ** 2 / shortMs - burstMs) / share),
   );
@@ -52,7 +52,7 @@ test("pieces have a share of the time, and what a long one counts grows with the
   );
 });
 
-test("work that fails lets the next one run", async () => {
+test("after a failure the next work is executed", async () => {
   const fails = () => {
     throw new Error("failed");
   };
@@ -60,15 +60,15 @@ test("work that fails lets the next one run", async () => {
   expect(await eventLoop.run(bob, () => "done")).toBe("done");
 });
 
-test("of an operation with much to read, the values and what becomes of them in SQL are pieces of their own", async () => {
+test("of an operation with large values, parsing them and converting them for SQL are separate pieces", async () => {
   const ready = jest.spyOn(eventLoop, "ready").mockResolvedValue();
   try {
     const of = { spreads: false, members: [], own: [], fieldName: "upsertLeads", uploadTarget: "" };
     const pieces = async (bytes?: number) => {
       ready.mockClear();
-      const asked = new OperationWork(ann, bytes);
-      await argumentValues({}, { pgSettings: withWork({}, asked) } as never, of);
-      return [asked.hasLargeInput, ready.mock.calls];
+      const requested = new OperationWork(ann, bytes);
+      await argumentValues({}, { pgSettings: withWork({}, requested) } as never, of);
+      return [requested.hasLargeInput, ready.mock.calls];
     };
     expect(await pieces()).toEqual([false, []]);
     expect(await pieces(LARGE_INPUT - 1)).toEqual([false, []]);

@@ -6,7 +6,7 @@ const viewer = (name: string) => partyOf(name, "192.0.2.1");
 const stranger = (address: string) => partyOf(null, address);
 const refused = { code: "RATE_LIMITED", extensions: { retryAfterSeconds: 1 } };
 
-/** A semaphore, whose requests are noted in the order in which they are admitted and held until they are released. */
+/** A semaphore whose requests are recorded in the order of their admission, and held until they are released. */
 function semaphoreOf(options: FairSemaphoreOptions) {
   const semaphore = new FairSemaphore(options);
   const order: string[] = [];
@@ -14,7 +14,7 @@ function semaphoreOf(options: FairSemaphoreOptions) {
   return {
     semaphore,
     order,
-    /** Releases of what is held, the longest held first. */
+    /** Release functions of the held units, the oldest first. */
     held,
     acquire: async (name: string, party: Party, weight = 1) => {
       held.push(await semaphore.acquire(party, { weight }));
@@ -31,7 +31,7 @@ function semaphoreOf(options: FairSemaphoreOptions) {
   };
 }
 
-test("parties are served in rotation, and all strangers together are one group, by networks", async () => {
+test("parties are served in rotation, and all visitors together are one group, by networks", async () => {
   const { acquire, order, drain } = semaphoreOf({ capacity: 1 });
   void acquire("first", viewer("first"));
   for (const n of [1, 2, 3]) void acquire(`ann ${n}`, viewer("ann"));
@@ -52,13 +52,13 @@ test("parties are served in rotation, and all strangers together are one group, 
   ]);
 });
 
-test("addresses of one IPv6 network are one party, and so is an address written in two ways", () => {
+test("addresses of one IPv6 network are one party, and so are two spellings of an address", () => {
   expect(stranger("2001:db8:1:2::1")).toEqual(stranger("2001:db8:1:2:ffff::9"));
   expect(stranger("2001:db8:1:2::1")).not.toEqual(stranger("2001:db8:1:3::1"));
   expect(stranger("::ffff:192.0.2.1")).toEqual(stranger("192.0.2.1"));
 });
 
-test("a party, and all strangers, hold so much; the rest of the capacity is for everybody else", async () => {
+test("a party, and all visitors together, have a maximum share; the rest of the capacity is for others", async () => {
   const { semaphore, acquire, drain } = semaphoreOf({ capacity: 5, perParty: 2, visitors: 2 });
   for (let n = 0; n < 4; n += 1) {
     void acquire("ann", viewer("ann"));
@@ -82,16 +82,16 @@ test("the reserved units are for parties that hold none", async () => {
   expect(semaphore.numbers).toEqual({ held: 4, waiting: 0 });
 });
 
-test("units are weighed: a large request waits until there is room, and small ones do not starve it", async () => {
+test("units are weighted: a large request waits until there is room, and small ones do not starve it", async () => {
   const { semaphore, acquire, order, drain } = semaphoreOf({ capacity: 100, perParty: 40, visitors: 50 });
   void acquire("ann 40", viewer("ann"), 40);
   void acquire("network 1, 30", stranger("192.0.2.1"), 30);
-  // Over the share of its own party: nobody waits for it.
+  // Exceeds the share of its own party, so nobody waits for it.
   void acquire("ann 6", viewer("ann"), 6);
   void acquire("network 2, 21", stranger("192.0.2.2"), 21);
   void acquire("bob 30", viewer("bob"), 30);
   expect(semaphore.numbers).toEqual({ held: 100, waiting: 2 });
-  // There is no capacity for it; whoever comes later and smaller waits behind it.
+  // There is no capacity for it, and later, smaller requests wait behind it.
   void acquire("cid 40", viewer("cid"), 40);
   void acquire("dan 1", viewer("dan"), 1);
   await drain();
@@ -99,7 +99,7 @@ test("units are weighed: a large request waits until there is room, and small on
   expect(semaphore.numbers).toEqual({ held: 0, waiting: 0 });
 });
 
-test("who waits too long, or behind too many of their own, is refused and told when to come again", async () => {
+test("a request that waits too long, or behind too many of its party, is refused with the time to retry", async () => {
   const options = { capacity: 1, queuePerParty: 2, queuePerGroup: 3, timeoutMs: 20 };
   const { semaphore } = semaphoreOf(options);
   const release = await semaphore.acquire(viewer("ann"));
@@ -114,7 +114,7 @@ test("who waits too long, or behind too many of their own, is refused and told w
   (await semaphore.acquire(stranger("192.0.2.9")))();
 });
 
-test("one that gives up lets those behind it be served", async () => {
+test("when one gives up, those behind it are served", async () => {
   const { semaphore, acquire, order } = semaphoreOf({ capacity: 10, timeoutMs: 20 });
   void acquire("ann 6", viewer("ann"), 6);
   const large = semaphore.acquire(viewer("bob"), { weight: 10 });
@@ -126,7 +126,7 @@ test("one that gives up lets those behind it be served", async () => {
   expect(order).toEqual(["ann 6", "cid 4"]);
 });
 
-test("a full group makes room for a party that waits for less, at the cost of the longest queue", async () => {
+test("a full group makes room for a party with a shorter queue, at the cost of the longest queue", async () => {
   const { semaphore, acquire, order, drain } = semaphoreOf({
     capacity: 1,
     queuePerParty: 3,
@@ -143,7 +143,7 @@ test("a full group makes room for a party that waits for less, at the cost of th
   expect(order).toEqual(["first", "a 1", "b 1", "c 1", "a 2"]);
 });
 
-test("who is gone leaves the queue", async () => {
+test("an aborted request leaves the queue", async () => {
   const { semaphore } = semaphoreOf({ capacity: 1 });
   const release = await semaphore.acquire(viewer("ann"));
   const gone = new AbortController();
@@ -155,7 +155,7 @@ test("who is gone leaves the queue", async () => {
   expect(semaphore.numbers).toEqual({ held: 0, waiting: 0 });
 });
 
-test("work that fails gives its unit back; its error, or another one than usual, goes to the caller", async () => {
+test("failed work releases its unit; its error, or the given one, is thrown", async () => {
   const semaphore = new FairSemaphore({
     capacity: 1,
     queuePerParty: 0,

@@ -15,7 +15,7 @@ const schema = buildSchema(
 );
 const ann = partyOf("ann", undefined);
 
-/** Each look at the clock is a millisecond later. */
+/** Each reading of the clock is a millisecond later. */
 function tick(): void {
   let now = 1_000;
   jest.spyOn(performance, "now").mockImplementation(() => (now += 1));
@@ -29,7 +29,7 @@ test.each([
     { d: true },
   ],
   ["a type that is not there", 'query B { __type(name: "Nothing") { name fields { name } } }', undefined],
-])("%s has the same answer as in one piece", async (_, text, variableValues) => {
+])("%s has the same response as in one piece", async (_, text, variableValues) => {
   const document = parse(text);
   const operationName = text.includes("query B") ? "B" : undefined;
   const args = { schema, document, operationName, variableValues };
@@ -37,7 +37,7 @@ test.each([
   expect(await introspect(args, ann)).toEqual(executeSync(args));
 });
 
-test("others are served after some types, and after some fields of one that has many", async () => {
+test("other work is executed after some types, and after some fields of a type with many", async () => {
   tick();
   const ready = jest.spyOn(eventLoop, "ready").mockResolvedValue();
   const pieces = async (text: string) => {
@@ -47,7 +47,7 @@ test("others are served after some types, and after some fields of one that has 
     expect(ready.mock.calls.every(([party]) => party === ann)).toBe(true);
     return ready.mock.calls.length;
   };
-  // Of 200 types and more, at nine looks at the clock a piece.
+  // More than 200 types, with nine readings of the clock per piece.
   const ofTypes = await pieces("{ __schema { types { name } } }");
   expect(ofTypes).toBeGreaterThan(20);
   expect(ofTypes).toBeLessThan(40);
@@ -55,7 +55,7 @@ test("others are served after some types, and after some fields of one that has 
   expect(await pieces('{ __type(name: "T1") { fields { name } } }')).toBe(0);
 });
 
-test("everybody else who asks graphql-js about a schema is answered at once", () => {
+test("other callers of graphql-js are answered immediately", () => {
   tick();
   const ready = jest.spyOn(eventLoop, "ready");
   const { data } = executeSync({ schema, document: parse("{ __schema { types { fields { name } } } }") });
@@ -81,16 +81,16 @@ test.each<[string, ReturnType<typeof asksForSchema>]>([
   ],
   ["query A { ...F ...F } query B { f1 { a } } fragment F on Query { __schema { types { name } } }", "alone"],
   ["query A { f1 { a } } query B { __schema { types { name } } }", "no"],
-])("%s asks for the schema: %s", (text, found) => {
+])("%s is introspection: %s", (text, found) => {
   expect(asksForSchema(parse(text), text.startsWith("query A") ? "A" : undefined)).toBe(found);
 });
 
-test("an answer whose pieces cannot be made fails", async () => {
+test("a failure in one of the pieces rejects the response", async () => {
   jest.spyOn(eventLoop, "ready").mockRejectedValue(new Error("No."));
   const { errors } = await introspect({ schema, document: parse("{ __schema { types { name } } }") }, ann);
   expect(errors?.[0]?.message).toBe("No.");
 });
 
-test("an operation that there is not asks for nothing", () => {
+test("an unknown operation is no introspection", () => {
   expect(asksForSchema(parse("query A { __schema { types { name } } }"), "B")).toBe("no");
 });

@@ -57,7 +57,7 @@ test.each([
   ["{ lead { id } }", 2],
   ["{ lead { id name count } }", 5],
   ["{ tags }", 2],
-  // A list in full, by its default, by what is asked; the larger figure of two is that which comes last.
+  // A list in full, by its default, and by the requested size; of two sizes the larger counts.
   ["{ leads { id } }", 200],
   ["{ few { id } }", 14],
   ["{ few(first: 3) { id } }", 6],
@@ -69,18 +69,18 @@ test.each([
   ["{ leads(first: 5000) { id } }", 2_000],
   ["{ leads(first: null) { id } }", 200],
   ['{ leads(first: "3") { id } }', 200],
-  // One that cannot be cut.
+  // A list without an argument for its size.
   ["{ plain { id } }", 20],
-  // Inside the records of a list, lists are short unless they are asked for.
+  // Inside the records of a list, lists are assumed to be short unless a size is requested.
   ["{ leads(first: 2) { notes { id } } }", 2 * (1 + 10 * 2)],
   ["{ leads(first: 2) { notes(first: 50) { id } } }", 2 * (1 + 50 * 2)],
   ["{ leads(first: 2) { notes(first: 3) { id } } }", 2 * (1 + 3 * 2)],
   ["{ leads(first: 2) { plainNotes { id } } }", 2 * (1 + 10 * 2)],
   ["{ lead { notes { id } } }", 1 + 100 * 2],
-  // What is selected of the record that many belong to is repeated for each of them.
+  // Selections of a record with many related ones count for each of them.
   ["{ leads(first: 2) { project { leads { id } } } }", 2 * (1 + 1 + 100 * 2)],
   ["{ leads(first: 2) { notes(first: 1) { lead { notes { id } } } } }", 2 * (1 + 1 + 1 + 100 * 2)],
-  // A connection has one size, for nodes, edges and all.
+  // A connection has one size, for nodes and edges alike.
   ["{ page { nodes { id } } }", 1 + 100 * 2],
   ["{ page(first: 5) { totalCount nodes { id } pageInfo { hasNextPage } } }", 1 + 1 + 5 * 2 + 2],
   ["{ page(last: 5) { edges { cursor node { id } } } }", 1 + 5 * (1 + 2 + 2)],
@@ -90,7 +90,7 @@ test.each([
   ["{ leads(first: 2) { page(first: 50) { nodes { id } } } }", 2 * (1 + 1 + 50 * 2)],
   ["{ edge { node { notes { id } } } }", 1 + 1 + 100 * 2],
   ["{ node { node { id } notes { id } } }", 1 + 2 + 10 * 2],
-  // Fragments, in all of the types that a union can be; a field that is selected twice is answered once.
+  // Fragments, for all types of a union; a field that is selected twice counts once.
   ["{ any { ... on Lead { id } ... on Project { id name } } }", 1 + 1 + 1 + 2],
   ["{ anys { ... on Lead { id } } }", 10 * 2],
   ["{ named { name count } }", 4],
@@ -102,7 +102,7 @@ test.each([
   expect(cost(query).total).toBe(total);
 });
 
-test("what a document cost with some variables is remembered for these alone", () => {
+test("the cost of a document is cached for the same variables only", () => {
   const document = parse(
     "query ($first: Int = 7, $id: ID) { leads(first: $first) { id } lead(id: $id) { id } }",
   );
@@ -115,7 +115,7 @@ test("what a document cost with some variables is remembered for these alone", (
   expect(of({ first: 20 })).toBeGreaterThan(of({ first: 10 }));
 });
 
-test("sizes come from variables, their defaults, and what is sent instead of these", () => {
+test("sizes come from variables, their defaults, and the values sent instead", () => {
   const query = "query ($n: Int = 5) { leads(first: $n) { id } }";
   expect(cost(query).total).toBe(10);
   expect(cost(query, { n: 3 }).total).toBe(6);
@@ -125,14 +125,14 @@ test("sizes come from variables, their defaults, and what is sent instead of the
   expect(cost('query ($n: Int = "5") { leads(first: $n) { id } }').total).toBe(200);
 });
 
-test("of several operations the one that is asked for is measured, and none where there is none", () => {
+test("of several operations the selected one is measured, and none if it does not exist", () => {
   const query = "query a { ok } query b { text }";
   expect([cost(query, {}, "a").total, cost(query, {}, "b").total]).toEqual([1, 2]);
   expect(cost(query)).toEqual({ total: 0, part: [] });
   expect(cost("subscription { ok }")).toEqual({ total: 0, part: [] });
 });
 
-test("the part that most of it is for is named, as deep as one is dominant", () => {
+test("the most expensive part is named, as deep as one part dominates", () => {
   expect(cost("{ ok leads { notes { id } } }").part).toEqual(["leads", "notes"]);
   expect(cost("{ a: leads { id } b: leads { id } }").part).toEqual([]);
   expect(cost("{ page { nodes { notes { id } } } }").part).toEqual(["page", "nodes", "notes"]);
@@ -173,11 +173,11 @@ test.each([
   ["{ a: lead { x: id y: id } b: lead { id } }", 4],
   ["{ a: lead { x: id y: id z: id } ok }", 3],
   ["{ a: lead { project { x: id y: id } } b: lead { project { x: id y: id z: id } } }", 6],
-])("the answer to %s can repeat what is read %i times", (query, copies) => {
+])("the response to %s can repeat read data %i times", (query, copies) => {
   expect(steps(query).copies).toBe(copies);
 });
 
-test("introspections count, in fragments too", () => {
+test("introspection counts, in fragments too", () => {
   expect(steps("{ ok }").introspections).toBe(0);
   expect(
     steps('{ a: __schema { types { name } } __type(name: "A") { name } __typename }').introspections,
@@ -191,7 +191,7 @@ test("introspections count, in fragments too", () => {
   expect(steps('{ ok lead { ... { __type(name: "A") { name } } } }').introspections).toBe(1);
 });
 
-test("the part of the plan that is dominant is named; an operation that the schema has none of has no steps", () => {
+test("the dominant part of the plan is named; an operation of a type that the schema lacks has no steps", () => {
   expect(steps("{ ok leads { notes { lead { id } } } }").steps.part).toEqual(["leads", "notes", "lead"]);
   expect(steps("subscription { ok }")).toEqual({
     steps: { total: 0, part: [] },
@@ -218,14 +218,14 @@ test.each([
     "{ ... { __schema { types { name } } } ...f } fragment f on Q { __type { name } }",
     { depth: 1, introspectionDepth: 3, selections: 7 },
   ],
-  // Of several operations, the largest of each figure.
+  // Of several operations, the maximum of each figure.
   ["query a { x: a } query b { a { b } }", { depth: 2, selections: 2, aliases: 1 }],
 ])("%s measures", (query, measure) => {
   const nothing = { depth: 0, introspectionDepth: 0, selections: 0, aliases: 0, directives: 0 };
   expect(measureDocument(parse(query))).toEqual({ ...nothing, ...measure });
 });
 
-test("a limit may be reached and not passed", () => {
+test("a limit may be reached but not exceeded", () => {
   const { depth, introspectionDepth, selections, aliases, directives } = queryLimits;
   const largest = { depth, introspectionDepth, selections, aliases, directives };
   expect(limitExceeded(largest)).toBeUndefined();
@@ -242,7 +242,7 @@ test.each([
     true,
   ],
   ["{ a }", false],
-])("%s leads back to itself: %s", (query, is) => {
+])("%s contains itself: %s", (query, is) => {
   expect(hasFragmentCycle(parse(query))).toBe(is);
 });
 
@@ -264,7 +264,7 @@ describe("tokens", () => {
   });
 });
 
-test("who asks is a viewer, or the network of a stranger; all strangers are one group", () => {
+test("a party is a viewer, or the network of a visitor; all visitors are one group", () => {
   expect(partyOf("u1", "203.0.113.7")).toEqual({ key: "viewer u1", group: "viewer u1" });
   const stranger = partyOf(null, "2001:db8::1");
   expect(stranger).toEqual({ key: "network 2001:db8::/64", group: "visitors" });
@@ -277,7 +277,7 @@ describe("the work of an operation", () => {
   const message = (subject: string, part = "") =>
     `${subject} is over 3 MB${part}. Ask for fewer records with first, or for fewer fields, and for the rest in further requests.`;
 
-  test("the database may send so many bytes, fewer where the answer repeats them, more for what a mutation changes", () => {
+  test("the number of bytes from the database is limited, less for repeated data, more for changes by a mutation", () => {
     const plain = work();
     expect(plain.read(3_000_000)).toBeUndefined();
     expect(plain.read(1)).toMatchObject({
@@ -300,12 +300,12 @@ describe("the work of an operation", () => {
     expect(change.read(1)).toBeDefined();
   });
 
-  test("a refusal says whether the operation was carried out", () => {
+  test("a refusal says whether the operation was executed", () => {
     expect(work().tooLarge(true).message).toBe(message("The operation was carried out, but its answer"));
     expect(work().tooLarge().extensions).toEqual({ limit: 3_000_000 });
   });
 
-  test("places are given back once", () => {
+  test("slots are released once", () => {
     const one = work();
     const left: string[] = [];
     one.holds(() => void left.push("a"));
@@ -315,7 +315,7 @@ describe("the work of an operation", () => {
     expect(left).toEqual(["a", "b"]);
   });
 
-  test("settings know their operation", () => {
+  test("settings contain their operation", () => {
     const one = work();
     const settings = { role: "plat_user" };
     expect(workOf(withWork(settings, undefined))).toBeUndefined();

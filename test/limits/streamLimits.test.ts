@@ -1,4 +1,4 @@
-/** Limits on event streams: their numbers, refusals, and that each place is released once. */
+/** Limits on event streams: their numbers, refusals, and that each slot is released once. */
 import { expect, test } from "@jest/globals";
 import { StreamCounts } from "../../src/live/streamLimits.ts";
 
@@ -39,7 +39,7 @@ test.each([
     extensions: { limit: 2, retryAfterSeconds: 10 },
   });
   expect(refused(counts, other)).toBeInstanceOf(Function);
-  // Given back twice, it is one place.
+  // Releasing twice frees one slot.
   first();
   first();
   expect(refused(counts)).toBeInstanceOf(Function);
@@ -48,7 +48,7 @@ test.each([
   expect(refused(counts, sharing)).toBeInstanceOf(Function);
 });
 
-test("the process has so many places for all", () => {
+test("the process has a total number of slots", () => {
   const counts = new StreamCounts({ ...many, total: 1 });
   const end = counts.take(owner);
   expect(refused(counts, other)).toMatchObject({
@@ -57,7 +57,7 @@ test("the process has so many places for all", () => {
     extensions: { retryAfterSeconds: 10 },
   });
   end();
-  // Who was refused has taken nothing.
+  // A refused request has taken no slot.
   counts.take(other)();
   expect(refused(counts)).toBeInstanceOf(Function);
 });

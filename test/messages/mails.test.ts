@@ -22,7 +22,7 @@ const written = {
   unsubscribe: "https://x/",
 };
 
-/** What each mail is made with, more than once where it says different things; what people write is a single word. */
+/** Parameters of each mail, several sets if the text depends on them; user-written text is a single word. */
 const samples: Record<keyof typeof templates, object[]> = {
   oneTimeCode: [{ code: "C0", expiresAt }],
   verificationCode: [{ code: "C0", link: "https://x/", expiresAt }],
@@ -113,7 +113,10 @@ const samples: Record<keyof typeof templates, object[]> = {
   composedMail: [true, false].map((toTeam) => ({ ...written, html: null, workflow: "W", toTeam })),
 };
 
-/** The texts of the service in a mail: neither quotes, codes and links nor single words, which people have written. */
+/**
+ * The texts of the service in a mail: without quotes, codes, links and single words, which are written by
+ * users.
+ */
 const sentences = (text: string) =>
   text
     .split("\n")
@@ -122,18 +125,18 @@ const sentences = (text: string) =>
     .filter((line) => line.includes(" ") && !/^[\p{L}-]+: \S+$/u.test(line));
 
 describe("every mail", () => {
-  test.each(Object.entries(samples))("%s is told in each language", (name, made) => {
+  test.each(Object.entries(samples))("%s is translated into each language", (name, made) => {
     for (const values of made) {
       const mail = (templates as Record<string, any>)[name](values) as ReturnType<
         typeof templates.oneTimeCode
       >;
       const english = new Set(sentences(mail.text));
       for (const language of ["fr", "de", "es"] as const) {
-        const said = mail.in(language);
-        expect(sentences(said.text).filter((line) => english.has(line))).toEqual([]);
-        expect(new Set(sentences(said.text)).size).toBe(english.size);
-        expect(said.subject === mail.subject).toBe(mail.subject === "Acme");
-        expect(said.html).not.toContain('lang="en"');
+        const translated = mail.in(language);
+        expect(sentences(translated.text).filter((line) => english.has(line))).toEqual([]);
+        expect(new Set(sentences(translated.text)).size).toBe(english.size);
+        expect(translated.subject === mail.subject).toBe(mail.subject === "Acme");
+        expect(translated.html).not.toContain('lang="en"');
       }
       expect(mail.in("en")).toEqual({ subject: mail.subject, text: mail.text, html: mail.html });
       expect(mail.text).not.toMatch(/[\ue000\ue001]/);
@@ -142,22 +145,22 @@ describe("every mail", () => {
 });
 
 describe("dates and amounts", () => {
-  test("are written as the language has them", () => {
+  test("follow the conventions of the language", () => {
     const line = `Offer of ${money("735000.00", "CAD")} for 1005 in Tower, accepted`;
     const due = `It can be used once, until ${dateTime(expiresAt)}. Earlier codes are no longer valid.`;
-    const said = (text: string, language: "en" | "fr" | "de" | "es") =>
+    const translated = (text: string, language: "en" | "fr" | "de" | "es") =>
       formatValues(localize(text, language, "mails").message, language).replace(/[\u00a0\u202f]/g, " ");
-    expect(said(line, "en")).toBe("Offer of CAD 735,000.00 for 1005 in Tower, accepted");
-    expect(said(line, "de")).toBe("Angebot über 735.000,00 CAD für 1005 in Tower, angenommen");
-    expect(said(line, "fr")).toBe("Offre de 735 000,00 CAD pour 1005 à Tower, accepté");
-    expect(said(due, "de")).toContain("bis 23. November 2026 um 13:33 UTC");
-    expect(said(due, "es")).toContain("hasta el 23 de noviembre de 2026 a las 13:33 UTC");
+    expect(translated(line, "en")).toBe("Offer of CAD 735,000.00 for 1005 in Tower, accepted");
+    expect(translated(line, "de")).toBe("Angebot über 735.000,00 CAD für 1005 in Tower, angenommen");
+    expect(translated(line, "fr")).toBe("Offre de 735 000,00 CAD pour 1005 à Tower, accepté");
+    expect(translated(due, "de")).toContain("bis 23. November 2026 um 13:33 UTC");
+    expect(translated(due, "es")).toContain("hasta el 23 de noviembre de 2026 a las 13:33 UTC");
     expect(formatValues(dateTime(expiresAt, "America/Toronto"), "fr")).toBe(
       "23 novembre 2026 à 08:33 (America/Toronto)",
     );
   });
 
-  test("that people write as marks stay what they are: text", () => {
+  test("user-written text with markup remains text", () => {
     expect(formatValues("\ue000when|no date|Mars\ue001", "en")).not.toMatch(/[\ue000\ue001]/);
   });
 });

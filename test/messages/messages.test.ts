@@ -10,17 +10,17 @@ import { localize } from "../../src/messages/recognize.ts";
 import { codeMessages, pageMessages } from "../../src/messages/sourceMessages.ts";
 import { localizeErrors } from "../../src/messages/localizeErrors.ts";
 
-describe("a sentence", () => {
+describe("a message", () => {
   test("has a key and a text in each language", () => {
     const english = "There is no such project.";
-    const said = (["en", "fr", "de", "es"] as const).map((language) => localize(english, language));
-    expect(said.map(({ message }) => message)).toEqual([
+    const translations = (["en", "fr", "de", "es"] as const).map((language) => localize(english, language));
+    expect(translations.map(({ message }) => message)).toEqual([
       english,
       "Ce projet n'existe pas.",
       "Dieses Projekt gibt es nicht.",
       "Este proyecto no existe.",
     ]);
-    expect(new Set(said.map(({ key }) => key))).toEqual(new Set(["thereIsNoSuchProject"]));
+    expect(new Set(translations.map(({ key }) => key))).toEqual(new Set(["thereIsNoSuchProject"]));
   });
 
   test("keeps its parameters; terms are translated, names of the API are not", () => {
@@ -82,13 +82,13 @@ describe("the language", () => {
     expect(acceptedLanguage(header)).toBe(language);
   });
 
-  test("of a tag is the one that there is a catalogue of", () => {
+  test("of a tag is the closest one with a catalogue", () => {
     expect(["de-CH", "ES", "pt-BR", null].map(languageOf)).toEqual(["de", "es", undefined, undefined]);
   });
 });
 
 describe("errors", () => {
-  test("tell all bad fields of what could not be read, at the first of them", () => {
+  test("list all invalid fields of unreadable input, at the first of them", () => {
     const errors = ["email", "phone"].map((field) => ({
       message: `Variable "$input.${field}" has an invalid value: Must be a whole number.`,
       extensions: { code: "BAD_USER_INPUT", field } as Record<string, unknown>,
@@ -114,18 +114,18 @@ describe("errors", () => {
 });
 
 describe("the catalogues", () => {
-  test("say the same things, with the same places", () => {
+  test("have the same messages with the same parameters", () => {
     expect(differences()).toEqual([]);
   });
 
-  test("have what the code says", () => {
+  test("have the messages of the code", () => {
     expect(codeMessages().length).toBeGreaterThan(100);
     expect(withoutKey(codeMessages())).toEqual([]);
     expect(pageMessages().length).toBeGreaterThan(15);
     expect(withoutKey(pageMessages(), "mails")).toEqual([]);
   });
 
-  test("are found wanting where a sentence has no key, no translation, or other places", () => {
+  test("are reported if a message lacks a key, a translation or a parameter", () => {
     expect(withoutKey([{ text: "The moon is {} far.", place: "app_hidden.moon()" }])).toMatchObject([
       { rule: "message-without-key", object: "app_hidden.moon()" },
     ]);

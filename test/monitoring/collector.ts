@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A span as OTLP says it in JSON, with its attributes by name. */
+/** A span in the JSON format of OTLP, with its attributes by name. */
 export interface ReceivedSpan {
   name: string;
   kind: number;
@@ -13,7 +13,7 @@ export interface ReceivedSpan {
 
 export interface Collector extends AsyncDisposable {
   url: string;
-  /** All that were received. */
+  /** All received spans. */
   spans: ReceivedSpan[];
   /** The names of the headers of each batch. */
   headers: string[][];

@@ -1,9 +1,9 @@
 import { parser } from "@prometheus-io/lezer-promql";
 
 /**
- * The metrics that an expression asks for, with the labels that it names of each.
+ * The metrics that an expression reads, with the labels that it uses of each.
  * @param text PromQL, also with the variables of a Grafana dashboard.
- * @throws where it is no PromQL
+ * @throws if it is not valid PromQL
  */
 export function metricsOf(text: string): { name: string; labels: string[] }[] {
   const expression = text.replaceAll("$__rate_interval", "5m");

@@ -29,7 +29,7 @@ const numbers = async () => {
   }
 };
 
-test("what waits is counted by task and state, with the age of the oldest, and only so far", async () => {
+test("waiting work is counted by task and state, with the age of the oldest, up to a maximum", async () => {
   await owner.query(
     `select graphile_worker.add_job('files__sweep', run_at => now() - interval '90 s') from generate_series(1, 30);
      select graphile_worker.add_job('exports__sweep', run_at => now() + interval '1 h');`,
@@ -45,7 +45,7 @@ test("what waits is counted by task and state, with the age of the oldest, and o
   expect((await numbers()).get("jobs_due files__sweep")).toBe(10);
 });
 
-test("viewers and background work may not ask for them", async () => {
+test("viewers and background work cannot read it", async () => {
   for (const role of ["plat_user", "plat_anonymous", "plat_worker"])
     for (const name of [
       "work_numbers",
@@ -86,7 +86,7 @@ test("limits the number of labels for arbitrary operation names", () => {
   expect(label("Guess", false, false)).toBe("other");
   const trusted = Array.from({ length: 1_000 }, (_, n) => label(`T${n}`, false, true));
   expect(new Set(trusted).size).toBe(101);
-  // Who fills the names of viewers takes none from those that are registered.
+  // Names of viewers do not use up the limit of registered names.
   const registered = Array.from({ length: 1_000 }, (_, n) => label(`R${n}`, true, false));
   expect(new Set(registered).size).toBe(201);
   expect([label("T0", false, false), label("T999", false, true), label("R0", false, false)]).toEqual([

@@ -1,10 +1,13 @@
-/** The realm of a test file whose remaining tests are skipped once one has failed: the mutant is killed then. */
+/**
+ * The realm of a test file whose remaining tests are skipped once one has failed, because the mutant is
+ * killed then.
+ */
 import type { Circus } from "@jest/types";
 import Realm from "../harness/realm.ts";
 
-/** Tests about memory and many megabytes: mutated code counts each of its steps, which takes both. */
+/** Tests about memory and many megabytes: mutated code counts each of its steps, which takes memory and time. */
 const measuring =
-  /^(10 MB of members are refused before anything is built of them|the limit is 10 MB for a signed-in viewer, to the byte|large bodies that one viewer sends at once are read in turn)$/;
+  /^(10 MB of members are refused before any object is created|the limit is exactly 10 MB for signed-in viewers|large bodies that one viewer sends at once are parsed in turn)$/;
 
 export default class extends Realm {
   #failed = false;

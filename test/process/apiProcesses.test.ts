@@ -90,7 +90,7 @@ test("a client can resume its TLS session with any process", async () => {
   }
 });
 
-test("a process that dies is replaced, while the others answer", async () => {
+test("a process that dies is replaced, while the others serve", async () => {
   const before = await processes();
   const [victim] = before;
   process.kill(victim!, "SIGKILL");
@@ -103,7 +103,7 @@ test("a process that dies is replaced, while the others answer", async () => {
   });
 });
 
-test("what is under way is answered before they stop, and none outlives the first", async () => {
+test("running requests are answered before they stop, and none outlives the first process", async () => {
   const pids = await processes();
   const sockets = await Promise.all([open(), open()]);
   const answers = sockets.map(async (socket) => {
@@ -119,7 +119,7 @@ test("what is under way is answered before they stop, and none outlives the firs
   for (const pid of pids) await untilEnded(pid);
 });
 
-test("where they cannot start, the service does not start", async () => {
+test("if they cannot start, the service does not start", async () => {
   await using other = await migratedFolder();
   const dies = `import cluster from "node:cluster"; if (cluster.isWorker) process.exit(3);`;
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(dies)}`;
@@ -130,7 +130,7 @@ test("where they cannot start, the service does not start", async () => {
   expect(stderr).toContain("A process of the API ended before it was ready (3).");
 });
 
-test("a port that is taken is refused before any of them starts", async () => {
+test("a port in use is refused before any of them starts", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const { port } = taken.address() as { port: number };

@@ -32,7 +32,7 @@ import { until } from "../harness/until.ts";
 
 type Folder = AsyncDisposable & { path: string };
 
-/** Milliseconds that each writer rests between two changes. */
+/** Milliseconds that each writer pauses between two changes. */
 const restMs = 50;
 const agent = new Agent({ rejectUnauthorized: false, keepAlive: true });
 let before: Folder;
@@ -50,7 +50,7 @@ let backedUp: Exit;
 const command = (name: "backup" | "restore", args: string[], env: NodeJS.ProcessEnv = {}) =>
   runToExit({ entry: `src/cli/${name}.ts`, args, env: { ARCHIVE_DIR: archive.path, ...env } });
 
-/** Makes a folder belong to whom a server runs as. */
+/** Gives a folder to the user of a server. */
 async function give(folder: string, { uid, gid }: RunAs): Promise<void> {
   if (uid !== undefined) await promisify(execFile)("chown", ["-R", `${uid}:${gid}`, folder]);
 }
@@ -81,7 +81,7 @@ const createLead = async (name: string): Promise<string> => {
   return lead.id;
 };
 
-/** Runs a query in the database of a data folder that is in use. */
+/** Executes a query in the database of a data folder in use. */
 async function rows(dataDir: string, text: string, values: unknown[] = []): Promise<any[]> {
   const port = postmasterPort(join(await realpath(join(dataDir, "postgres")), "data"))!;
   const client = new Client({ connectionString: await embeddedUrl(dataDir, port) });
@@ -115,7 +115,7 @@ beforeAll(async () => {
     }
   });
   backedUp = await command("backup", [], { DATA_DIR: before.path });
-  // After the backup: it is in the archive alone.
+  // After the backup, so that only the archive contains it.
   const file = `data:image/png;base64,${(await picture("png")).toString("base64")}`;
   const { uploadProjectImage } = await ask(
     "mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { checksum } }",
@@ -130,13 +130,13 @@ beforeAll(async () => {
   writing.abort();
   await Promise.all(writers);
 
-  // As where it was lost: the keys of the backup have the one before.
+  // A new password is in use, while the keys in the backup contain the previous one.
   await rows(before.path, "alter role plat password 'the-password-that-was-set-anew-since-the-backup'");
   await writeFile(join(before.path, "postgres.password"), "the-password-that-was-set-anew-since-the-backup");
 
   const [{ now }] = await rows(before.path, "select clock_timestamp() as now");
   moment = now.toISOString();
-  // Its milliseconds are cut off: what is committed from the next one on is after it.
+  // Truncated to milliseconds, so changes committed from the next one on are later.
   await until(
     () => new Date(),
     (date) => date.getTime() > now.getTime(),
@@ -161,13 +161,13 @@ afterAll(async () => {
   for (const folder of [before, archive, own]) await folder?.[Symbol.asyncDispose]();
 });
 
-test("a backup under load is whole", () => {
+test("a backup under load is complete", () => {
   const { code, stdout, stderr } = backedUp;
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("Reading the backup back") });
   expect(stdout).toMatch(/^\d{4}-\S+Z {2}\S+ {2}\d+ MiB, \d+ contents of files\n$/);
 });
 
-test("restores the state at a moment, from which the service continues", async () => {
+test("restores the state at a time, from which the service continues", async () => {
   await using back = await temporaryFolder();
   const { code, stdout, stderr } = await command("restore", ["--at", moment], { DATA_DIR: back.path });
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("Applying changes") });
@@ -182,14 +182,14 @@ test("restores the state at a moment, from which the service continues", async (
   const pool = new Pool({ connectionString: await embeddedUrl(back.path, port), max: 1 });
   expect(await brokenInvariants(pool)).toEqual({});
   await pool.end();
-  // The picture came after the backup; the token was signed by a key of the lost folder.
+  // The picture is later than the backup; the token was signed by a key of the lost folder.
   expect(await createLocalFolder(join(back.path, "files")).size(checksum)).toBeGreaterThan(0);
   expect(await createLead("First after the restore")).toBeTruthy();
-  // As of any server that is not ours to start.
+  // As for any server that is not started by the service.
   const env = { DATA_DIR: back.path, ARCHIVE_DIR: own.path };
   const DATABASE_URL = await embeddedUrl(back.path, port);
   expect(await command("backup", [], { ...env, DATABASE_URL })).toMatchObject({ code: 0 });
-  // What is changed from here on is archived apart: what was archived before can still be returned to.
+  // Later changes are archived in another series, so that the earlier archive can still be restored.
   const series = await openSeries(archive.path, back.path, {});
   expect((await allBackups(archive.path)).map((backup) => backup.series)).not.toContain(series);
 }, 180_000);
@@ -225,7 +225,7 @@ test("what cannot be restored is refused with a reason, and leaves nothing behin
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("is damaged") });
 }, 180_000);
 
-test("a database of one's own recovers when its server starts on what was unpacked", async () => {
+test("an external database recovers when its server starts on the unpacked folder", async () => {
   await using folder = await temporaryFolder();
   const into = join(folder.path, "cluster");
   const { code, stdout } = await command("restore", ["--cluster", "--into", into], {
@@ -247,7 +247,7 @@ test("a database of one's own recovers when its server starts on what was unpack
     await copyFile(join(backup!.folder, "keys", "postgres.password"), join(folder.path, "postgres.password"));
     const client = new Client({ connectionString: await embeddedUrl(folder.path, server.port, "postgres") });
     await client.connect();
-    // It answers questions while it recovers.
+    // It accepts queries while it recovers.
     const recovering = async () => (await client.query("select pg_is_in_recovery() as so")).rows[0].so;
     await until(recovering, (so) => !so);
     await client.query("alter database plat rename to homes");
@@ -255,7 +255,7 @@ test("a database of one's own recovers when its server starts on what was unpack
     const env = { DATA_DIR: join(folder.path, "other"), ARCHIVE_DIR: own.path };
     const DATABASE_URL = await embeddedUrl(folder.path, server.port, "homes");
     await mkdir(env.DATA_DIR);
-    // No file is where this one looks for them, and none has to be: the archive has them.
+    // Files need not be where this service expects them, because the archive contains them.
     expect(await command("backup", [], { ...env, DATABASE_URL })).toMatchObject({ code: 0 });
     expect((await allBackups(own.path)).map(({ facts }) => facts.database)).toEqual(["plat", "homes"]);
   } finally {
@@ -263,11 +263,11 @@ test("a database of one's own recovers when its server starts on what was unpack
   }
 }, 180_000);
 
-test("a database of one's own, whatever its name, becomes the embedded one of a data folder", async () => {
+test("an external database of any name becomes the embedded one of a data folder", async () => {
   await using back = await temporaryFolder();
   const restored = await command("restore", ["--into", back.path], { ARCHIVE_DIR: own.path });
   expect(restored).toMatchObject({ code: 0 });
-  // As of a machine where the file was lost as well.
+  // As on a machine that lost this file as well.
   await rm(join(back.path, "postgres.password"));
   const warnings: string[] = [];
   const database = await startEmbeddedPostgres({

@@ -18,7 +18,7 @@ afterEach(async () => {
 const config = (env: NodeJS.ProcessEnv = {}) =>
   loadConfig({ NODE_ENV: "test", DATA_DIR: folder.path, ...env });
 
-test("the self-signed certificate names this machine, is kept, and is renewed before it expires", async () => {
+test("the self-signed certificate names this machine, is stored, and is renewed before it expires", async () => {
   const first = await loadCertificate(config());
   const parsed = new X509Certificate(first.cert);
   for (const name of ["localhost", hostname()]) expect(parsed.checkHost(name)).toBe(name);
@@ -30,7 +30,7 @@ test("the self-signed certificate names this machine, is kept, and is renewed be
   expect(await loadCertificate(config(), new Date(expires - 29 * day))).not.toEqual(first);
 });
 
-test("a certificate that lacks the service's own name, or its key, is made again", async () => {
+test("a certificate without the service's own name, or without its key, is created again", async () => {
   await loadCertificate(config());
   const named = await loadCertificate(config({ BASE_URL: "https://plat.example.com" }));
   expect(new X509Certificate(named.cert).checkHost("plat.example.com")).toBe("plat.example.com");
@@ -39,7 +39,7 @@ test("a certificate that lacks the service's own name, or its key, is made again
   expect(again.cert).not.toBe(named.cert);
 });
 
-test("configured files are used, and refused when they do not fit", async () => {
+test("configured files are used, and refused when they do not match", async () => {
   await using other = await temporaryFolder();
   const ours = await loadCertificate(config());
   await loadCertificate(loadConfig({ DATA_DIR: other.path }));

@@ -42,7 +42,7 @@ interface Ended {
   stderr: string;
 }
 
-/** Runs `plat` to its end. */
+/** Runs `plat` until it exits. */
 async function plat(
   args: string[],
   { env = {}, input = "" }: { env?: object; input?: string } = {},
@@ -61,19 +61,19 @@ const signIn = () =>
     input: "demo-password\n",
   });
 
-test("the commands of its guide do what it says", async () => {
+test("the commands of its guide work as described", async () => {
   const blocks = (await guideBlocks("docs/command-line.md")).filter(({ language }) => language === "sh");
   const script = blocks
     .map(({ heading, text: commands }) => `printf '\\n# ${heading}\\n'\n${commands}`)
     .join("")
     .replaceAll("https://localhost:8443", service.baseUrl);
   await using shell = await openShell();
-  const said = await shell.run(
+  const output = await shell.run(
     `cd '${folder}'; plat() { '${process.execPath}' '${program}' "$@"; }\n${script}`,
     { HOME: folder },
   );
   const of = Object.fromEntries(
-    said.split(/^# /m).map((part) => [part.split("\n")[0]!, part.slice(part.indexOf("\n") + 1)]),
+    output.split(/^# /m).map((part) => [part.split("\n")[0]!, part.slice(part.indexOf("\n") + 1)]),
   );
   expect(of["Sign in"]).toMatch(/^Dana Reyes \(demo\) at https:.*\n\* larkfield-homes {2}OWNER/);
   expect(
@@ -97,7 +97,7 @@ test("the commands of its guide do what it says", async () => {
   expect((await stat(join(folder, ".config/plat/profiles.json"))).mode & 0o777).toBe(0o600);
 });
 
-test("a receiver gets events as webhooks would bring them, again after a failure, and from the past", async () => {
+test("a receiver gets events as webhooks, again after a failure, and past ones", async () => {
   await signIn();
   const got: { request: IncomingMessage; body: string }[] = [];
   const receiver = createServer(async (request, response) => {
@@ -151,7 +151,7 @@ test("a receiver gets events as webhooks would bring them, again after a failure
   }
 });
 
-test("it ends with a code, says what is wrong on standard error, and keeps no secret in its arguments", async () => {
+test("it exits with a code, reports errors on standard error, and has no secrets in its arguments", async () => {
   const nobody = { XDG_CONFIG_HOME: join(folder, "empty"), PLAT_URL: service.baseUrl };
   const certificate = join(data.path, "certificate.pem");
   const cases: [args: string[], env: object, code: number, stderr: RegExp][] = [
@@ -192,7 +192,7 @@ test("it ends with a code, says what is wrong on standard error, and keeps no se
       stdout: "",
       stderr: expect.stringMatching(stderr),
     });
-  // A line of the log is found by the id of its request.
+  // A log line can be found by the id of its request.
   const { stdout } = await plat(["query", "--full", "{ nothing }"]);
   const id = JSON.parse(stdout).errors[0].extensions.requestId;
   await writeFile(join(folder, "plat.log"), service.log());

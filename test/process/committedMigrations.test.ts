@@ -7,7 +7,7 @@ import { temporaryFolder } from "../harness/service.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 
-test("the tracked migrations carry the headers that their texts require", async () => {
+test("the tracked migrations have the headers that their texts require", async () => {
   const migrations = await readMigrations();
   expect(migrations.length).toBeGreaterThan(0);
   let previous: string | undefined;
@@ -18,12 +18,12 @@ test("the tracked migrations carry the headers that their texts require", async 
   }
 });
 
-/** A repository of the test's own with two migrations, and the check of `npm run check` on it. */
+/** A separate repository with two migrations, and the check of `npm run check` for it. */
 async function project() {
   const folder = await temporaryFolder();
   const at = (path: string) => join(folder.path, path);
   await mkdir(at("migrations/committed"), { recursive: true });
-  // Code of its own, so that it looks at this folder and not at ours.
+  // A copy of the code, so that it checks this folder and not ours.
   await mkdir(at("src"));
   execFileSync("cp", ["-r", join(repository, "src/cli"), join(repository, "src/database"), at("src")]);
   await writeFile(at("package.json"), '{ "type": "module" }');
@@ -34,7 +34,7 @@ async function project() {
       encoding: "utf8",
     });
   const bodies: string[] = [];
-  /** Writes the next migration with its headers; an edited one where `number` is given. */
+  /** Writes the next migration with its headers, or edits the one with the given number. */
   const write = async (body: string, number = bodies.length + 1) => {
     bodies[number - 1] = `${body}\n`;
     let previous: string | undefined;
@@ -57,18 +57,18 @@ async function project() {
       cwd: folder.path,
       encoding: "utf8",
     });
-    return { status, said: stdout + stderr };
+    return { status, output: stdout + stderr };
   };
   await write("create schema a;");
   return { ...folder, at, git, write, commit, check, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
 }
 
-test("without git, without a commit and in a shallow clone the check says that it could not look", async () => {
+test("without git, without a commit and in a shallow clone, the check reports that it is impossible", async () => {
   await using own = await project();
   const unknown = (reason: RegExp) =>
     expect(own.check()).toEqual({
       status: 0,
-      said: expect.stringMatching(
+      output: expect.stringMatching(
         new RegExp(
           `^It could not be determined whether committed migrations were edited: ${reason.source}\n$`,
         ),
@@ -87,7 +87,7 @@ test("without git, without a commit and in a shallow clone the check says that i
   unknown(/this clone is shallow \(git fetch --unshallow\)\./);
 });
 
-test("from the baseline on, a migration that was committed may be neither edited nor removed; new ones are welcome", async () => {
+test("from the baseline on, committed migrations cannot be edited or removed, but new ones can be added", async () => {
   await using own = await project();
   own.git("init", "-q");
   await own.write("create schema edited_before_the_baseline;", 1);
@@ -95,38 +95,38 @@ test("from the baseline on, a migration that was committed may be neither edited
   await own.write("create schema a;", 1);
   await writeFile(own.at("migrations/baseline.sql"), "--! Replaces: a b\n");
   own.commit();
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
 
   await own.write("create schema b;");
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
   await own.write("create schema b2;", 2);
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
   own.commit();
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
 
   await own.write("create schema b3;", 2);
   const edited = {
     status: 1,
-    said: expect.stringMatching(
+    output: expect.stringMatching(
       /^migrations\/committed\/000002-m\.sql was edited after it was committed in \w{9}, .*`git checkout \w{9} -- migrations\/committed\/000002-m\.sql`/,
     ),
   };
   expect(own.check()).toEqual(edited);
-  // Committing the edit does not heal it.
+  // Committing the edit does not change the result.
   own.commit();
   expect(own.check()).toEqual(edited);
   own.git("checkout", "-q", "HEAD^", "--", "migrations");
   own.commit();
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
 
   await rm(own.at("migrations/committed/000001-m.sql"));
   expect(own.check()).toEqual({
     status: 1,
-    said: expect.stringMatching(/000001-m\.sql was removed after it was committed in /),
+    output: expect.stringMatching(/000001-m\.sql was removed after it was committed in /),
   });
 });
 
-test("what a branch committed and took back counts on the branch, and not where it was merged", async () => {
+test("a migration that a branch committed and reverted counts on the branch, and not where it was merged", async () => {
   await using own = await project();
   own.git("init", "-q", "-b", "main");
   await writeFile(own.at("migrations/baseline.sql"), "--! Replaces: a b\n");
@@ -139,19 +139,19 @@ test("what a branch committed and took back counts on the branch, and not where 
   own.commit();
   expect(own.check()).toEqual({
     status: 1,
-    said: expect.stringMatching(/000002-m\.sql was removed after it was committed in /),
+    output: expect.stringMatching(/000002-m\.sql was removed after it was committed in /),
   });
   own.git("checkout", "-q", "main");
   own.git("merge", "-q", "--no-ff", "-m", "Bring in the branch", "branch");
-  expect(own.check()).toEqual({ status: 0, said: "" });
+  expect(own.check()).toEqual({ status: 0, output: "" });
 });
 
-test("headers that do not fit the text are refused, with the command that makes them", async () => {
+test("headers that do not match the text are refused, with the command that creates them", async () => {
   await using own = await project();
   await writeFile(own.at("migrations/committed/000002-m.sql"), "create schema b;\n");
-  const { status, said } = own.check();
+  const { status, output } = own.check();
   expect(status).toBe(1);
-  expect(said).toMatch(
+  expect(output).toMatch(
     /^The hashes in the header of migrations\/committed\/000002-m\.sql .*`npm run migrations:commit -- <name>`/m,
   );
 });

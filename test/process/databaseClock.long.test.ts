@@ -24,7 +24,7 @@ let stage: Stage;
 let folder: string;
 let clock: string;
 
-/** Sets the clock of the server off, by hours. */
+/** Shifts the clock of the server by hours. */
 async function setClock(hours: number): Promise<void> {
   await writeFile(clock, `${hours < 0 ? "" : "+"}${hours}h\n`);
   await until(async () => {
@@ -64,7 +64,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What somebody should have done by now, or was queued at a time that has not come yet. */
+/** Overdue work, and work that is queued for a future time. */
 const waiting = async () => {
   const { rows } = await stage.owner.query<{ what: string }>(
     `select t.identifier || ' ' || (j.run_at - now()) as what from graphile_worker._private_jobs j
@@ -80,7 +80,7 @@ const waiting = async () => {
 };
 
 test.each([2, -2, 48, -48])(
-  "%s hours are noticed by nobody, and what was queued meanwhile is done when they are over",
+  "a shift of %s hours has no visible effect, and work queued meanwhile is executed afterwards",
   async (hours) => {
     const before = await waiting();
     const { readers, writers, red, lost, tries, longestMs } = await play(stage.played, {

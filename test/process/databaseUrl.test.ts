@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { runToExit, startService, temporaryFolder } from "../harness/service.ts";
 
 let database: TestDatabase;
-/** A database for the test: an empty one, or one that is migrated already. */
+/** A database for the test: empty, or migrated. */
 async function use(from: "empty" | "template"): Promise<void> {
   database = await createTestDatabase(from);
 }
@@ -22,7 +22,7 @@ async function sql(text: string, connectionString = database.ownerUrl): Promise<
   }
 }
 
-test("--migrate-only migrates and ends; API and worker each run on their own after it; /readyz says no while the database is away", async () => {
+test("--migrate-only migrates and exits; API and worker can run separately; /readyz fails while the database is unavailable", async () => {
   await use("empty");
   await using folder = await temporaryFolder();
   const env = { DATABASE_URL: database.ownerUrl, DATA_DIR: folder.path };
@@ -58,7 +58,7 @@ test("--migrate-only migrates and ends; API and worker each run on their own aft
   expect(await api.stop()).toMatchObject({ code: 0 });
 });
 
-test("several services started at once on an empty database all come up", async () => {
+test("several services started concurrently on an empty database all start", async () => {
   await use("empty");
   await using folder = await temporaryFolder();
   await using other = await temporaryFolder();
@@ -68,7 +68,7 @@ test("several services started at once on an empty database all come up", async 
   for (const service of services) expect(await service.stop()).toMatchObject({ code: 0 });
 });
 
-test("migrating again changes nothing, also many times at once, and does not rotate passwords", async () => {
+test("migrating again changes nothing, also concurrently, and does not rotate passwords", async () => {
   await use("template");
   await Promise.all(Array.from({ length: 4 }, () => migrate(database.ownerUrl)));
   const passwords = () =>
@@ -97,7 +97,7 @@ test("background work does not start as a superuser", async () => {
   });
 });
 
-test("an owner that is no superuser can migrate", async () => {
+test("an owner without superuser rights can migrate", async () => {
   await use("empty");
   const name = new URL(database.ownerUrl).pathname.slice(1);
   const role = `${name}_owner`;
@@ -110,7 +110,7 @@ test("an owner that is no superuser can migrate", async () => {
     const owner = new URL(database.ownerUrl);
     owner.username = role;
     owner.password = "a plain word";
-    // The cluster's other databases belong to somebody else, so the API's login stays theirs.
+    // The cluster's other databases belong to another owner, who keeps the API's login.
     await migrate(owner.href, { authenticatorUrl: database.authenticatorUrl });
     expect(
       await sql("select count(*)::int > 0 as done from graphile_migrate.migrations", owner.href),
@@ -121,7 +121,7 @@ test("an owner that is no superuser can migrate", async () => {
   }
 });
 
-test("a second installation of the cluster needs logins of its own, and leaves those of the first as they are", async () => {
+test("a second installation on the cluster needs logins of its own, and does not change those of the first", async () => {
   await use("template");
   const second = await createTestDatabase("empty");
   await using folder = await temporaryFolder();
@@ -176,7 +176,7 @@ test("a database whose migrations were edited afterwards is refused", async () =
   );
 });
 
-test("a server that is not there is a failure with a sentence, not a stack", async () => {
+test("an unreachable server is reported with one sentence, not a stack trace", async () => {
   await use("empty");
   await using folder = await temporaryFolder();
   const exit = await runToExit({

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await owner.query(
     "create table app_private.runs (id serial, name text, pid int, done boolean); grant select, insert on app_private.runs to plat_worker; grant usage on sequence app_private.runs_id_seq to plat_worker",
   );
-  // Hangs where it is told to, the first time or twice; elsewhere it is done at once.
+  // Hangs on request, the first time or twice; otherwise it ends immediately.
   await writeFile(
     join(taskDirectory, "work.js"),
     `export default async ({ name, hangs }, { query, job }) => {
@@ -52,7 +52,7 @@ const add = (name: string, { hangs = true, queue = null as string | null } = {})
     queue,
   ]);
 
-/** A worker of another process that has taken a job of a queue and one of none, and hangs in both. */
+/** A worker in another process that has taken a job of a named queue and another one, and hangs in both. */
 async function hanging() {
   await owner.query("truncate app_private.runs");
   await Promise.all([add("alone"), add("queued", { queue: "line" })]);
@@ -65,25 +65,25 @@ async function hanging() {
 }
 const finished = async () => new Set((await runs()).filter(({ done }) => done).map(({ name }) => name));
 
-test("a killed worker's jobs run again at the next look of another; a living one's do not", async () => {
+test("a killed worker's jobs run again at the next check by another worker; those of a living one do not", async () => {
   const first = await hanging();
   const second = await worker(20);
   try {
-    // Behind the one that hangs, in its queue; and one that shows that the second worker works.
+    // One behind the hanging job in its queue, and another one that shows that the second worker works.
     await add("behind", { hangs: false, queue: "line" });
     await add("other", { hangs: false });
     await until(async () => (await finished()).has("other"));
-    // Looks have passed: the first one still holds what is its own.
+    // Checks have taken place, and the first worker still holds its jobs.
     const { rows } = await owner.query("select count(*)::int as amount from app_private.workers");
     expect(rows).toEqual([{ amount: 2 }]);
     expect(await finished()).toEqual(new Set(["other"]));
-    // The job runner notes that a job is done after the job has done it.
+    // The job runner records that a job has succeeded after the job itself.
     await until(locked, (held) => held === 2);
     await first.kill();
     await until(async () => (await finished()).size === 4);
     expect(await finished()).toEqual(new Set(["other", "alone", "queued", "behind"]));
     await until(async () => (await locked()) === 0);
-    // A line that breaks is made anew, and what the worker says with it.
+    // A broken connection is opened again, and registers the worker again.
     const lines =
       "select pid from pg_stat_activity where application_name = 'plat-worker-line' and datname = current_database()";
     const { rows: before } = await owner.query(lines);
@@ -102,7 +102,7 @@ test("a killed worker's jobs run again at the next look of another; a living one
     await first.kill();
     await second.stop();
   }
-  // One that stops says so; nobody has to notice.
+  // A worker that stops unregisters itself.
   expect((await owner.query("select from app_private.workers")).rowCount).toBe(0);
 });
 
@@ -119,7 +119,7 @@ test("a worker that was killed resumes its jobs immediately after a restart", as
   expect(await locked()).toBe(0);
 });
 
-test("a worker that stops in order leaves no job locked, done or not", async () => {
+test("a worker that stops regularly leaves no job locked, done or not", async () => {
   for (let round = 0; round < 5; round += 1) {
     await owner.query("truncate app_private.runs");
     const running = await worker(3_600_000);
@@ -137,7 +137,7 @@ test("a worker that stops in order leaves no job locked, done or not", async () 
   }
 });
 
-/** The lines of a log, as objects. */
+/** Parses the lines of a log. */
 function logInto(lines: Record<string, any>[]) {
   return pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
 }
@@ -172,11 +172,11 @@ test("a job that killed two processes is suspended with a ticket until it is rel
     lookEveryMs: 20,
   });
   try {
-    const told = lines.filter(({ code }) => code === "JOB_SET_ASIDE");
-    expect(told).toHaveLength(2);
-    for (const line of told)
+    const tickets = lines.filter(({ code }) => code === "JOB_SET_ASIDE");
+    expect(tickets).toHaveLength(2);
+    for (const line of tickets)
       expect(line).toMatchObject({ task: "work", organization, deaths: 2, ticket: expect.any(String) });
-    // What comes later is done, and so is what the clock adds under its key, by leaving it out.
+    // Later jobs are executed, and jobs that the clock adds under the key of the suspended one are skipped.
     await add("other", { hangs: false });
     await until(async () => (await finished()).has("other"));
     await addTwice("clockwork", "each hour");
@@ -185,38 +185,40 @@ test("a job that killed two processes is suspended with a ticket until it is rel
       return rowCount === 0;
     });
     expect([await times("deadly"), await times("clockwork")]).toEqual([2, 2]);
-    // The job runner notes that a job is done after the job has done it.
+    // The job runner records that a job has succeeded after the job itself.
     const { rows } = await until(
       () =>
         owner.query("select last_error, attempts, max_attempts from graphile_worker.jobs where key is null"),
       ({ rowCount }) => rowCount === 2,
     );
-    // The one of the clock has given its key to the one that was skipped.
+    // The job of the clock has given its key to the skipped one.
     const aside = { last_error: expect.stringMatching(/^JOB_SET_ASIDE: the process died 2 times/) };
     expect(rows).toEqual([
       { ...aside, attempts: 25, max_attempts: 25 },
       { ...aside, attempts: 25, max_attempts: 25 },
     ]);
-    for (const { ticket } of told) await owner.query("select app_private.release_job($1)", [ticket]);
+    for (const { ticket } of tickets) await owner.query("select app_private.release_job($1)", [ticket]);
     await until(async () => (await finished()).has("deadly"));
     const { rows: left } = await owner.query(
       "select from app_private.job_deaths where set_aside_at is not null",
     );
     expect(left).toEqual([]);
-    // Those who look learn of it.
+    // Workers learn of the release with their next check.
     await until(async () => {
       await addTwice("clockwork", "each hour");
       return (await finished()).has("clockwork");
     });
-    const { rows: said } = await owner.query("select app_private.release_job($1) as said", [told[0]!.ticket]);
+    const { rows: said } = await owner.query("select app_private.release_job($1) as said", [
+      tickets[0]!.ticket,
+    ]);
     expect(said).toEqual([{ said: "No job is set aside under this ticket." }]);
   } finally {
     await third.stop();
   }
 });
 
-test("a death that a job of the clock was not the cause of is forgotten when the job is done", async () => {
-  // What the tests before added and nobody has run yet counts here no more.
+test("a death that a job of the clock did not cause is forgotten when the job is done", async () => {
+  // Jobs and deaths of earlier tests are removed.
   await owner.query(
     "delete from graphile_worker._private_jobs; truncate app_private.runs; delete from app_private.job_deaths",
   );
@@ -237,6 +239,6 @@ test("a death that a job of the clock was not the cause of is forgotten when the
     await until(async () => (await owner.query("select from app_private.job_deaths")).rowCount === 0);
     await next.stop();
   }
-  // Two processes died at jobs of this key, and both jobs were done in the end.
+  // Two processes died during jobs of this key, and both jobs were completed.
   expect((await runs()).map(({ done }) => done)).toEqual([false, true, false, true]);
 });

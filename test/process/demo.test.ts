@@ -15,7 +15,7 @@ import { brokenInvariants } from "../../src/doctor/invariants.ts";
 import { startApi } from "../harness/api.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
-/** One with the demo, for all who only look. */
+/** A database with the demo, for tests that only read. */
 let demo: TestDatabase;
 let folder: string;
 const databases: TestDatabase[] = [];
@@ -54,7 +54,7 @@ async function query<R extends object>(url: string, sql: string): Promise<R[]> {
   }
 }
 
-test("is loaded once, also when two processes start at the same moment, and is the same each time", async () => {
+test("is loaded once, also when two processes start concurrently, and is the same each time", async () => {
   const contents = (url: string) =>
     query(
       url,
@@ -77,7 +77,7 @@ test("is not loaded into a database with data", async () => {
   expect(await query(ownerUrl, "select from app_public.organizations")).toEqual([]);
 });
 
-test("has leads in every status, with dates of the past in their order, and the steps in their history", async () => {
+test("has leads in every status, with ordered dates in the past, and the transitions in their history", async () => {
   const { ownerUrl } = demo;
   const statuses = await query(
     ownerUrl,
@@ -105,7 +105,7 @@ test("has leads in every status, with dates of the past in their order, and the 
   expect(skipped).toEqual([]);
 });
 
-test("has deals in every state, and no rule is broken", async () => {
+test("has deals in every state, and no violated invariant", async () => {
   const missing = await Promise.all(
     ["reservation", "negotiation", "offer", "buyer", "personalization"].map((subject) =>
       query(
@@ -124,7 +124,7 @@ test("has deals in every state, and no rule is broken", async () => {
   }
 });
 
-test("has two workflows, at work on new leads and on open reservations, and on nothing that was there before", async () => {
+test("has two workflows, which run for new leads and open reservations, and not for existing ones", async () => {
   expect(
     await query(
       demo.ownerUrl,
@@ -166,7 +166,7 @@ test("has pictures, a site plan and a public document, whose contents are in the
   for (const { checksum } of rows) expect(await store.size(checksum)).toBeLessThan(100_000);
 });
 
-test("an owner of the database who is no superuser loads it too", async () => {
+test("can be loaded by an owner of the database without superuser rights", async () => {
   const { ownerUrl } = await testDatabase("empty");
   const name = new URL(ownerUrl).pathname.slice(1);
   const owner = new URL(ownerUrl);
@@ -193,7 +193,7 @@ test("an owner of the database who is no superuser loads it too", async () => {
   }
 });
 
-test("its people see what their roles let them see", async () => {
+test("its people see what their roles permit", async () => {
   const api = await startApi(demo);
   try {
     const signIn = async (username: string) => {
@@ -203,8 +203,8 @@ test("its people see what their roles let them see", async () => {
       );
       return api.person(login.token);
     };
-    const look = `{ viewer { fullName } projects(first: 10) { title } leadsConnection { totalCount } publicProjects { title } }`;
-    const dana = await (await signIn(demoUser.email)).get(look);
+    const overview = `{ viewer { fullName } projects(first: 10) { title } leadsConnection { totalCount } publicProjects { title } }`;
+    const dana = await (await signIn(demoUser.email)).get(overview);
     expect(dana.viewer.fullName).toBe("Dana Reyes");
     expect(dana.projects.map((p: { title: string }) => p.title).sort()).toEqual([
       "Larkfield Gardens",
@@ -212,7 +212,7 @@ test("its people see what their roles let them see", async () => {
       "The Foundry Lofts",
     ]);
     expect(dana.leadsConnection.totalCount).toBeGreaterThanOrEqual(40);
-    const sofia = await (await signIn("sofia")).get(look);
+    const sofia = await (await signIn("sofia")).get(overview);
     expect(sofia.projects).toEqual([{ title: "Larkfield Gardens" }]);
     expect(sofia.leadsConnection.totalCount).toBe(3);
     const visitor = await api.anonymous.get("{ publicProjects { title } }");
@@ -225,7 +225,7 @@ test("its people see what their roles let them see", async () => {
   }
 });
 
-test("has a catalogue that the public sees, without what is for the team", async () => {
+test("has a public catalogue, without internal records of the team", async () => {
   const api = await startApi(demo);
   try {
     const { publicProjects } = await api.anonymous
@@ -260,7 +260,7 @@ test("has a catalogue that the public sees, without what is for the team", async
   }
 });
 
-test("its buyer has paid a deposit with a card, at the sandbox processor", async () => {
+test("its buyer has paid a deposit by card, at the sandbox processor", async () => {
   const log = pino({ level: "silent" });
   const sandbox = await startSandbox({ connectionString: demo.workerUrl, log });
   try {

@@ -18,7 +18,7 @@ grant execute on function app_public.loop_probe() to plat_user, plat_anonymous;
 let clone: Awaited<ReturnType<typeof temporaryFolder>>;
 let dataDir: Awaited<ReturnType<typeof migratedFolder>>;
 let service: Service;
-/** How much of what the terminal shows was read. */
+/** Position up to which the output of the terminal was read. */
 let read = 0;
 
 beforeAll(async () => {
@@ -39,20 +39,20 @@ afterAll(async () => {
   await dataDir[Symbol.asyncDispose]();
 });
 
-/** As a whole: a file that is read while it is being written lacks what the save did not mean to take away. */
+/** Written atomically: a file that is read while it is being written would lack parts that were not removed. */
 async function save(path: string, text: string): Promise<void> {
   const file = join(clone.path, "migrations", path);
   await writeFile(`${file}.new`, text);
   await rename(`${file}.new`, file);
 }
-/** Waits for the terminal to say something new. */
-async function said(pattern: RegExp): Promise<RegExpExecArray> {
-  const { match, end } = await service.told(pattern, read);
+/** Waits for new output in the terminal. */
+async function printed(pattern: RegExp): Promise<RegExpExecArray> {
+  const { match, end } = await service.printed(pattern, read);
   read = end;
   return match;
 }
 
-/** Of the service's database. */
+/** Executes SQL in the service's database. */
 async function sql(text: string) {
   const pid = await readFile(join(dataDir.path, "postgres/data/postmaster.pid"), "utf8");
   const password = await readFile(join(dataDir.path, "postgres.password"), "utf8");
@@ -78,13 +78,13 @@ function ask(query: string): Promise<{ data?: Record<string, unknown>; errors?: 
 
 test("serves a function on save, applies later changes, and drops no request", async () => {
   await save("objects/03-projects/probe.sql", probe("'first'"));
-  await said(/Applied objects\/03-projects\/probe\.sql in .* served [\d,]+ ms after it was saved/);
+  await printed(/Applied objects\/03-projects\/probe\.sql in .* served [\d,]+ ms after it was saved/);
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "first" } });
 
   await save("objects/03-projects/probe.sql", probe("'second'"));
   const answers = new Set<unknown>();
   let holds = false;
-  const held = said(/it holds [\d,]+ ms after it was saved/).then(() => (holds = true));
+  const held = printed(/it holds [\d,]+ ms after it was saved/).then(() => (holds = true));
   await until(async () => {
     const { data, errors } = await ask("{ loopProbe }");
     expect(errors).toBeUndefined();
@@ -98,12 +98,12 @@ test("serves a function on save, applies later changes, and drops no request", a
 
 test("reports an error with file, line and column, while the API continues", async () => {
   await save("objects/03-projects/probe.sql", probe("'third' || nothing"));
-  await said(
+  await printed(
     /objects\/03-projects\/probe\.sql:2:\d+: column "nothing" does not exist[^]*The API goes on as it was\./,
   );
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "second" } });
   await save("objects/03-projects/probe.sql", probe("'third'"));
-  await said(/it holds/);
+  await printed(/it holds/);
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "third" } });
 });
 
@@ -114,7 +114,7 @@ const served = async (name: string) =>
     }
   ).fields.find((field) => field.name === name);
 
-test("a function with other arguments or another result takes the place of the former one, and one that is gone is dropped; so are grants and comments that are gone, while others on the same object hold", async () => {
+test("a function with other arguments or another result replaces the former one, and a removed one is dropped; so are removed grants and comments, while others on the same object remain", async () => {
   const named = (name: string, answer: string) => probe(answer).replaceAll("loop_probe", name);
   const granted = named("loop_granted", "'granted'");
   const commented = named("loop_commented", "'commented'");
@@ -125,7 +125,7 @@ test("a function with other arguments or another result takes the place of the f
       "",
     ),
   );
-  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
+  await printed(/Applied objects\/03-projects\/probe\.sql in .* served/);
   expect(await ask("{ loopProbe loopTimes loopGone loopGranted loopCommented }")).toMatchObject({
     data: {
       loopProbe: "third",
@@ -144,7 +144,7 @@ test("a function with other arguments or another result takes the place of the f
       commented.replace(/^comment.*\n/m, ""),
     ].join(""),
   );
-  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
+  await printed(/Applied objects\/03-projects\/probe\.sql in .* served/);
   expect(await ask("{ loopProbe loopTimes(n: 4) loopCommented }")).toMatchObject({
     data: { loopProbe: 3, loopTimes: 4, loopCommented: "commented" },
   });
@@ -154,7 +154,7 @@ test("a function with other arguments or another result takes the place of the f
   expect((await served("loopCommented"))?.description).not.toBe("A probe.");
 });
 
-test("what a statement had done that is gone is undone by the whole, and what comes of that is served as well", async () => {
+test("effects of a removed statement are undone by a complete rebuild, and the result is served", async () => {
   const limit = (name: string) => `
 create function app_private.loop_comment() returns trigger language plpgsql as $$ begin
   comment on function app_public.loop_probe() is 'Written by a trigger.';
@@ -165,38 +165,39 @@ create trigger loop_comment after insert on app_private.limits for each row when
 insert into app_private.limits values ('${name}', 1, '1 hour', 'A limit of the loop.');
 `;
   await save("objects/02-accounts/loop.sql", limit("loop first"));
-  await said(/Applied objects.02-accounts.loop\.sql in .* served/);
+  await printed(/Applied objects.02-accounts.loop\.sql in .* served/);
   const limits = () => sql("select name from app_private.limits where name like 'loop %'");
   expect(await limits()).toEqual([{ name: "loop first" }]);
 
-  // What no migration makes: the API is not that of the files alone any more.
+  // An object that no migration creates: the schema no longer matches the files alone.
   await sql("create table app_private.by_hand ()");
   await save("objects/02-accounts/loop.sql", limit("loop second"));
-  // The row, which the API does not show, makes the comment another one, which shows when the database is read again.
-  await said(/Schema, row: 1 created, 0 replaced, 1 dropped\./);
-  await said(/Brought the whole schema up to date; it holds/);
-  await said(/Schema, comment: 0 created, 1 replaced, 0 dropped\./);
-  await said(/Brought the whole schema up to date in .* served/);
+  // The row, which is not visible in the API, changes the comment, which is visible once the database is read
+  // again.
+  await printed(/Schema, row: 1 created, 0 replaced, 1 dropped\./);
+  await printed(/Brought the whole schema up to date; it holds/);
+  await printed(/Schema, comment: 0 created, 1 replaced, 0 dropped\./);
+  await printed(/Brought the whole schema up to date in .* served/);
   expect(await limits()).toEqual([{ name: "loop second" }]);
   expect(await served("loopProbe")).toMatchObject({ description: "A probe." });
   await sql("drop table app_private.by_hand");
   await save("objects/02-accounts/loop.sql", "");
-  await said(/Schema, row: 0 created, 0 replaced, 1 dropped\./);
+  await printed(/Schema, row: 0 created, 0 replaced, 1 dropped\./);
   expect(await limits()).toEqual([]);
 });
 
-test("reports omissions after a save, with what to write", async () => {
+test("reports omissions after a save, with a remedy", async () => {
   const file = "objects/03-projects/forgotten.sql";
   const forgotten = `create function app_public.forgotten() returns int language sql stable as $$ select 1 $$;
     comment on function app_public.forgotten() is 'A number.';`;
   await save(file, forgotten);
-  const [sentence] = await said(/function-grant: .*/);
+  const [sentence] = await printed(/function-grant: .*/);
   expect(sentence).toMatch(/app_public\.forgotten.*grant execute/);
   await rm(join(clone.path, "migrations", file));
-  await said(/Applied objects.03-projects.forgotten\.sql/);
+  await printed(/Applied objects.03-projects.forgotten\.sql/);
 });
 
-test("a table is worked out in current.sql, edited like a migration that runs once, committed by one command, and kept", async () => {
+test("a table is developed in current.sql, edited like a migration that runs once, committed by one command, and kept", async () => {
   const table = (columns: string) => `
 create table app_public.loop_things (
   like app_private.project_record including all,
@@ -211,10 +212,10 @@ alter table app_public.loop_things enable row level security;
 grant insert (project_id, label), update (label), delete on app_public.loop_things to plat_user;
 comment on table app_public.loop_things is 'A thing.';
 `;
-  // Mostly both in one save; the table comes first whatever the order of the files.
+  // Usually both in one save; the table is applied first, whatever the order of the files.
   await save(objects, text);
   await save("current.sql", table("label text not null"));
-  await said(/Applied (?:current\.sql, )?objects.03-projects.loop-things\.sql in .* served/);
+  await printed(/Applied (?:current\.sql, )?objects.03-projects.loop-things\.sql in .* served/);
   // Not by introspection, of which the service answers one in four seconds.
   const isServed = async (field: string) => {
     const { errors = [] } = await ask(
@@ -226,7 +227,7 @@ comment on table app_public.loop_things is 'A thing.';
   expect(await isServed("colour")).toBe(false);
 
   await save("current.sql", table("label text not null, colour text"));
-  await said(/Applied current\.sql in .* served/);
+  await printed(/Applied current\.sql in .* served/);
   expect(await isServed("colour")).toBe(true);
 
   const wrong = spawnSync(process.execPath, ["src/cli/commitMigration.ts"], {
@@ -246,7 +247,7 @@ comment on table app_public.loop_things is 'A thing.';
     status: 1,
     stderr: 'migrations/current.sql:1:36: type "nothing" does not exist\n',
   });
-  await said(/current\.sql:1:36: type "nothing" does not exist[^]*The API goes on as it was/);
+  await printed(/current\.sql:1:36: type "nothing" does not exist[^]*The API goes on as it was/);
   await save("current.sql", table("label text not null, colour text"));
 
   const committed = spawnSync(process.execPath, ["src/cli/commitMigration.ts", "loop-things"], {
@@ -265,7 +266,7 @@ comment on table app_public.loop_things is 'A thing.';
   });
   expect(check).toMatchObject({ status: 0, stderr: "" });
 
-  // The database had it already: it is not made anew, here and at the next start.
+  // The database had it already, so it is not created again, now or at the next start.
   expect(await isServed("colour")).toBe(true);
   const ended = await service.stop();
   expect(ended.code).toBe(0);

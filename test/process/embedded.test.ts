@@ -37,7 +37,7 @@ test("is durable, requires the password, and only listens on loopback", async ()
   }
 });
 
-test("one folder serves one database at a time, and is free again after stop", async () => {
+test("one folder serves one database at a time, and is released after stopping", async () => {
   await using folder = await temporaryFolder();
   const first = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
   await expect(startEmbeddedPostgres({ dataDir: folder.path, fast: true })).rejects.toThrow(
@@ -48,7 +48,7 @@ test("one folder serves one database at a time, and is free again after stop", a
   await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
 });
 
-test("a start that was killed while it made the cluster is made good by the next", async () => {
+test("a start that was killed while it created the cluster is repaired by the next", async () => {
   await using folder = await temporaryFolder();
   await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
   const half = join(folder.path, "postgres", "unfinished");
@@ -58,7 +58,7 @@ test("a start that was killed while it made the cluster is made good by the next
   await expect(readFile(join(half, "PG_VERSION"))).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-test("an upgrade that was killed as it put the new cluster in its place is completed by the next start", async () => {
+test("an upgrade that was killed while it moved the new cluster into place is completed by the next start", async () => {
   await using folder = await temporaryFolder();
   const first = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
   await ask(first.connectionString, "create table kept as select 1 as one");
@@ -74,7 +74,7 @@ test("an upgrade that was killed as it put the new cluster in its place is compl
   }
 });
 
-test("a server whose processes outlive it for a while, as it was killed, is started again once they are gone", async () => {
+test("a killed server is started again once its remaining processes have ended", async () => {
   await using folder = await migratedFolder();
   const first = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
   const pid = await postmasterPid(folder.path);
@@ -92,7 +92,7 @@ test("a server whose processes outlive it for a while, as it was killed, is star
   await second.stop();
 });
 
-test("one that cannot be started again has ended, and its folder is free", async () => {
+test("a server that cannot be started again has ended, and its folder is released", async () => {
   await using folder = await migratedFolder();
   const database = await startEmbeddedPostgres({ dataDir: folder.path, fast: true, againForMs: 0 });
   const [control, away] = ["global", "away"].map((name) => join(folder.path, "postgres", "data", name));
@@ -101,7 +101,7 @@ test("one that cannot be started again has ended, and its folder is free", async
   await database.exited;
   await rename(away!, control!);
   const next = await startEmbeddedPostgres({ dataDir: folder.path, fast: true, againForMs: 0 });
-  // And one that is stopped is not started again.
+  // A stopped server is not started again.
   await next.stop();
   await expect(postmasterPid(folder.path)).rejects.toMatchObject({ code: "ENOENT" });
 });

@@ -18,13 +18,13 @@ afterAll(async () => {
   await stage?.[Symbol.asyncDispose]();
 });
 
-const told = (outcomes: Record<string, number>) =>
+const summary = (outcomes: Record<string, number>) =>
   Object.entries(outcomes)
     .map(([said, times]) => `${times} × ${said}`)
     .join("; ");
 const print = (name: string, { tries, readers, writers, longestMs, red, backAfterMs, lost }: Outcome) =>
   process.stderr.write(
-    `| ${name} | ${tries} | reads: ${told(readers)}; changes: ${told(writers)}; longest ${longestMs} ms; /readyz: ${red.join(", ") || "ready"} | ${backAfterMs} ms | ${lost} |\n`,
+    `| ${name} | ${tries} | reads: ${summary(readers)}; changes: ${summary(writers)}; longest ${longestMs} ms; /readyz: ${red.join(", ") || "ready"} | ${backAfterMs} ms | ${lost} |\n`,
   );
 
 test.each([
@@ -43,13 +43,13 @@ test.each([
     expect(outcome.lost).toBe(0);
     const said = [...Object.keys(outcome.readers), ...Object.keys(outcome.writers)];
     expect(said.filter((one) => one !== "200" && !one.includes("UNAVAILABLE, Retry-After: "))).toEqual([]);
-    // Not even a database that takes no changes for minutes ends the process.
+    // The process continues even if the database is read-only for minutes.
     expect(stage.service.log()).not.toContain('"event":"worker.failed"');
   },
   400_000,
 );
 
-test("a store that falls silent is given up in time", async () => {
+test("requests to a silent store time out", async () => {
   const { store, played } = stage;
   const file = `data:image/png;base64,${(await picture("png")).toString("base64")}`;
   const query = "mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { url } }";

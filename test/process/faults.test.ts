@@ -22,39 +22,42 @@ afterAll(async () => {
 
 const well = "200";
 const noChanges = "200 UNAVAILABLE, Retry-After: 15";
-/** With 503 where the token could not be looked up. */
+/** With 503 if the token could not be looked up. */
 const unavailable = ["200 UNAVAILABLE, Retry-After: 5", "503 UNAVAILABLE, Retry-After: 5"];
 
-const saw = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
+const outcomesOf = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
 const hasSeen = (outcomes: Record<string, number>, allowed: string[]) => {
-  expect(saw(outcomes).filter((said) => !allowed.includes(said))).toEqual([]);
+  expect(outcomesOf(outcomes).filter((said) => !allowed.includes(said))).toEqual([]);
 };
 
-/** Callers notice nothing. */
+/** Clients notice nothing. */
 const unnoticed = ({ readers, writers, red }: Outcome) =>
-  expect([saw(readers), saw(writers), red]).toEqual([[well], [well], []]);
+  expect([outcomesOf(readers), outcomesOf(writers), red]).toEqual([[well], [well], []]);
 
-/** Callers wait longer. A process that has lost its connections is not ready until it has one, which takes more than two seconds. */
+/**
+ * Clients wait longer. A process that has lost its connections is not ready until it has one, which takes
+ * more than two seconds.
+ */
 const slower = ({ readers, writers, red }: Outcome) => {
-  expect([saw(readers), saw(writers)]).toEqual([[well], [well]]);
+  expect([outcomesOf(readers), outcomesOf(writers)]).toEqual([[well], [well]]);
   expect(["", "database"]).toContain(red.join());
 };
 
-/** Reads go on, changes are refused, and the balancer is told so. */
+/** Reads succeed, changes are refused, and the load balancer is notified. */
 const readsGoOn = ({ readers, writers, red }: Outcome) => {
-  expect(saw(readers)).toEqual([well]);
+  expect(outcomesOf(readers)).toEqual([well]);
   hasSeen(writers, [well, noChanges]);
   expect(red).toEqual(["writes"]);
 };
 
-/** Nothing goes on until it is over. */
+/** All requests fail until the fault has ended. */
 const nothingGoesOn = ({ readers, writers, red }: Outcome) => {
   hasSeen(readers, [well, ...unavailable]);
   hasSeen(writers, [well, ...unavailable]);
   expect(red).toEqual(["database", "writes"]);
 };
 
-/** The same for whoever needs a new connection; the probe of changes may have kept its own. */
+/** The same for requests that need a new connection; the readiness check of writes may have kept its own. */
 const noNewConnections = ({ readers, writers, red }: Outcome) => {
   hasSeen(readers, [well, ...unavailable]);
   hasSeen(writers, [well, ...unavailable]);
@@ -89,7 +92,7 @@ test("tolerates a clock that is two hours, or two days, off", async () => {
   }
 });
 
-test("a store that fails, also between telling of a content and giving it, is an outside party's failure", async () => {
+test("an error of the store, also between metadata and content, is an external failure", async () => {
   const { played, store, s3, service } = stage;
   const upload = async (width: number) => {
     const query = "mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { url } }";
@@ -125,7 +128,7 @@ test("a store that fails, also between telling of a content and giving it, is an
   s3.failReads("503");
   expect(await read()).toMatchObject(refused);
   s3.failReads("cut");
-  // Its length was told: nobody takes the half for the whole.
+  // The length was announced, so the client notices that the content is incomplete.
   expect(await read()).toEqual({ status: 200, brokeOff: true });
   s3.failReads(undefined);
   store.shut();
@@ -147,8 +150,8 @@ test("reports a certificate that cannot be reloaded by log, metrics and /readyz,
   };
   expect(await readiness()).not.toHaveProperty("warnings");
   await rename(tls.cert, `${tls.cert}.away`);
-  const told = await until(readiness, ({ warnings }) => warnings);
-  expect(told).toMatchObject({ status: 200, warnings: ["certificate cannot be read"] });
+  const reported = await until(readiness, ({ warnings }) => warnings);
+  expect(reported).toMatchObject({ status: 200, warnings: ["certificate cannot be read"] });
   expect(service.log()).toContain('"event":"tls.reload_failed"');
   const metrics = await (await fetch(`${played.monitoring}/metrics`)).text();
   expect(metrics).toMatch(/^plat_certificate_reload_failures_total [1-9]/m);
@@ -156,7 +159,7 @@ test("reports a certificate that cannot be reloaded by log, metrics and /readyz,
   await rename(`${tls.cert}.away`, tls.cert);
 });
 
-test("where jobs can never be run again, the process ends with the code that a supervisor starts it again for", async () => {
+test("if jobs can never be run again, the process exits with the code for a restart by the supervisor", async () => {
   const { service, owner } = stage;
   // As when a later version has changed the tables of the job runner.
   await owner.query(`select pg_notify('worker:migrate', '{"breaking": true, "migrationNumber": 999}')`);

@@ -1,6 +1,6 @@
 /**
  * A service with the embedded database whose disk is full: first the data folder, then also the write-ahead log,
- * without which PostgreSQL does not run. Clients are told to retry, the process continues, and no acknowledged change
+ * without which PostgreSQL does not run. Clients are asked to retry, the process continues, and no acknowledged change
  * is lost.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -59,17 +59,17 @@ afterAll(async () => {
   await disk[Symbol.asyncDispose]();
 });
 
-const saw = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
+const outcomesOf = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
 const refused = (outcomes: Record<string, number>) =>
   Object.keys(outcomes).some((said) => said.includes("UNAVAILABLE"));
 const fill = async () => {
-  // The log has room in a segment of its own; what it is about has none.
+  // The WAL has room in a segment of its own; the data files have none.
   await owner.query("checkpoint");
   await owner.query("select pg_switch_wal()");
   disk!.fill();
 };
 
-test("the data folder is full: reads go on, changes are refused until there is room", async () => {
+test("the data folder is full: reads succeed, changes are refused until there is space", async () => {
   if (!disk) return;
   const full: Fault = {
     name: "Full",
@@ -79,10 +79,10 @@ test("the data folder is full: reads go on, changes are refused until there is r
     seen: ({ writers }) => refused(writers),
   };
   const { readers, writers, red, lost } = await play(played, full);
-  expect(saw(readers)).toEqual(["200"]);
-  expect(saw(writers).filter((said) => !["200", "200 UNAVAILABLE, Retry-After: 15"].includes(said))).toEqual(
-    [],
-  );
+  expect(outcomesOf(readers)).toEqual(["200"]);
+  expect(
+    outcomesOf(writers).filter((said) => !["200", "200 UNAVAILABLE, Retry-After: 15"].includes(said)),
+  ).toEqual([]);
   expect({ red, lost }).toEqual({ red: ["writes"], lost: 0 });
   expect(service.log()).not.toContain('"event":"embedded.ended"');
 });
@@ -93,7 +93,7 @@ test("a full disk of the write-ahead log stops the server, which restarts when t
     name: "No log",
     begin: async () => {
       await fill();
-      // Until it needs a segment that cannot be made.
+      // Until it needs a segment that cannot be created.
       await until(async () => {
         const client = new Client({ ...(owner as unknown as { options: object }).options });
         client.on("error", () => {});
@@ -101,7 +101,7 @@ test("a full disk of the write-ahead log stops the server, which restarts when t
           await client.connect();
           await client.query("select pg_logical_emit_message(false, 'fill', 'x'), pg_switch_wal()");
         } catch {
-          // It goes down, and comes back until its disk has no segment left.
+          // It stops and restarts until its disk has no segment left.
         } finally {
           await client.end().catch(() => {});
         }
@@ -114,7 +114,7 @@ test("a full disk of the write-ahead log stops the server, which restarts when t
   };
   const { readers, writers, red, lost } = await play(played, full);
   expect(
-    [...saw(readers), ...saw(writers)].filter(
+    [...outcomesOf(readers), ...outcomesOf(writers)].filter(
       (said) => said !== "200" && !/UNAVAILABLE, Retry-After: /.test(said),
     ),
   ).toEqual([]);
@@ -122,7 +122,7 @@ test("a full disk of the write-ahead log stops the server, which restarts when t
   expect(service.log()).toContain("as its disk is full: make room there");
 });
 
-test("a backup onto a full disk is none, says so, and the next one is whole", async () => {
+test("a backup onto a full disk fails with a message, and the next one is complete", async () => {
   if (!disk) return;
   const env = { DATA_DIR: disk.path, ARCHIVE_DIR: join(disk.path, "archive") };
   const backup = () => runToExit({ entry: "src/cli/backup.ts", env });

@@ -13,9 +13,9 @@ import { until } from "../harness/until.ts";
 import { sendRepeatedRequest, type RepeatedRequest } from "../harness/repeatedRequests.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
-/** Of each kind; the long form has more. */
+/** Number of each kind; the long form has more. */
 const each = long ? 67 : 24;
-/** The key that the API of the harness signs with. */
+/** The key with which the API of the harness signs. */
 const jwtKeys = "test:a secret of the tests with at least 32 characters";
 
 let world: World;
@@ -57,7 +57,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** How much of each wish is in the database: 0 for nothing, 1 for all of it, else a fraction. */
+/** The part of each operation that is in the database: 0 for nothing, 1 for all of it, otherwise a fraction. */
 async function effects(): Promise<number[]> {
   const count = async (text: string, id: unknown) =>
     Number((await world.owner.query(text, [id])).rows[0].part);
@@ -91,7 +91,7 @@ async function effects(): Promise<number[]> {
   );
 }
 
-test("each is whole or absent, and is there once after asking again", async () => {
+test("each is complete or absent, and exists once after it was requested again", async () => {
   await using folder = await temporaryFolder();
   const env = { DATABASE_URL: world.database.ownerUrl, DATA_DIR: folder.path, JWT_KEYS: jwtKeys };
   const agent = new Agent({ rejectUnauthorized: false, keepAlive: true, maxSockets: 24 });
@@ -107,7 +107,7 @@ test("each is whole or absent, and is there once after asking again", async () =
     );
     await service.exit;
   }
-  // The server of the database finishes or undoes what it was at.
+  // The database server completes or rolls back running transactions.
   await until(
     () =>
       world.owner.query(

@@ -12,7 +12,7 @@ import { killChild, startChild } from "../harness/child.ts";
 import { until } from "../harness/until.ts";
 
 const amount = 900;
-/** Whoever reads as far as this row waits for as long as the test has the gate. */
+/** Reading this row waits for the lock of the test. */
 const gated = 200;
 const gate = 4711;
 
@@ -23,7 +23,7 @@ const kills: (() => Promise<void>)[] = [];
 beforeAll(async () => {
   world = await startWorld();
   dataDir = await mkdtemp(join(tmpdir(), "plat-killed-"));
-  // This task alone.
+  // Only this task.
   const task = resolve(import.meta.dirname, "../../src/tasks/export__requested.ts");
   await writeFile(
     join(dataDir, "export__requested.js"),
@@ -68,7 +68,7 @@ function startWorker() {
 }
 const begun = () => readdir(incomingFolder(dataDir)).catch(() => []);
 
-test("there is one file, whole and exact, and nothing else is left", async () => {
+test("there is one complete and correct file, and nothing else is left", async () => {
   const { owen, owner, harbour } = world;
   const holder = await owner.connect();
   await holder.query("select pg_advisory_lock($1)", [gate]);
@@ -113,7 +113,8 @@ test("there is one file, whole and exact, and nothing else is left", async () =>
   startWorker();
   await first.kill();
 
-  // It is found dead long before its lease is over; the other one starts over, and what lay there is gone.
+  // The dead worker is detected long before its lease ends; the other one starts again, and the former file
+  // is removed.
   await until(attempt, ({ attempts }) => attempts > 1, { withinMs: 60_000 });
   expect(await reaches(({ progress }) => progress === 0.56)).toMatchObject({ status: "PROCESSING" });
   const again = await begun();

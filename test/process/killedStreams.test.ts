@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-test("nothing is lost and nothing told twice, however often the process dies", async () => {
+test("no event is lost or repeated, however often the process dies", async () => {
   await using folder = await temporaryFolder();
   const keys = (list: readonly { kid: string; secret: string }[]) =>
     list.map(({ kid, secret }) => `${kid}:${secret}`).join(",");
@@ -35,9 +35,9 @@ test("nothing is lost and nothing told twice, however often the process dies", a
   let isOver = false;
   let isThere = true;
 
-  /** Follows the organization through all deaths; gives the sequences in the order in which they came. */
+  /** Reads the stream across all deaths; returns the sequence numbers in the order of arrival. */
   async function follow(token: string, last: () => number): Promise<number[]> {
-    const told: number[] = [];
+    const received: number[] = [];
     let lastId = String(begun);
     while (Number(lastId) < last()) {
       let stream: OpenStream;
@@ -51,11 +51,11 @@ test("nothing is lost and nothing told twice, however often the process dies", a
       await until(() => stream.isClosed || Number(stream.lastId ?? 0) >= last(), Boolean, {
         withinMs: 60_000,
       });
-      told.push(...stream.events.map(({ sequence }) => Number(sequence)));
+      received.push(...stream.events.map(({ sequence }) => Number(sequence)));
       lastId = stream.lastId ?? lastId;
       stream.close();
     }
-    return told;
+    return received;
   }
 
   const following = Array.from({ length: readers }, (_, n) =>
@@ -70,7 +70,7 @@ test("nothing is lost and nothing told twice, however often the process dies", a
         ]);
     });
     const before = await head();
-    // In the middle of it.
+    // In the middle of the stream.
     await until(head, (now) => now > before + 20);
     isThere = false;
     await service.stop("SIGKILL");
@@ -81,6 +81,6 @@ test("nothing is lost and nothing told twice, however often the process dies", a
   expect(await head()).toBe(begun + events);
   isOver = true;
   const all = Array.from({ length: events }, (_, n) => begun + 1 + n);
-  for (const told of await Promise.all(following)) expect(told).toEqual(all);
+  for (const received of await Promise.all(following)) expect(received).toEqual(all);
   await service.stop();
 }, 180_000);

@@ -27,7 +27,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-test("nothing is lost and nothing made up, however often the worker dies", async () => {
+test("nothing is lost and nothing invented, however often the worker dies", async () => {
   await using folder = await temporaryFolder();
   const env = {
     DATABASE_URL: world.database.ownerUrl,
@@ -40,7 +40,7 @@ test("nothing is lost and nothing made up, however often the worker dies", async
   });
   const arrived = () => new Set(receiver.messages.map(({ id }) => id));
 
-  /** A part of the writing: five are committed, then one is rolled back. */
+  /** A part of the writes: five are committed, then one is rolled back. */
   async function write(amount: number): Promise<void> {
     const client = await world.owner.connect();
     for (let n = 0; n < amount; n += 1) {
@@ -59,12 +59,12 @@ test("nothing is lost and nothing made up, however often the worker dies", async
     const worker = await startService({ env, args: ["--worker-only"] });
     const before = receiver.messages.length;
     const writing = write(part);
-    // In the middle of it.
+    // In the middle of the deliveries.
     await until(
       () => receiver.messages.length,
       (length) => length >= before + 40,
     );
-    // One is under way when it dies: what comes from here on gets no answer.
+    // One delivery is in progress when it dies: from here on, requests get no response.
     receiver.answers(() => {});
     const answered = receiver.messages.length;
     await until(

@@ -18,9 +18,9 @@ import { long } from "../harness/seeds.ts";
 const committed = long ? 1000 : 30;
 const rolledBack = committed / 5;
 const kills = long ? 5 : 2;
-/** A service starts in between. */
+/** Includes a restart of the service. */
 const patience = { withinMs: long ? 500_000 : 60_000 };
-/** The key that the API of the harness signs with. */
+/** The key with which the API of the harness signs. */
 const jwtKeys = "test:a secret of the tests with at least 32 characters";
 
 let world: World;
@@ -35,7 +35,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-test("nothing is lost, nothing made up, nothing done twice", async () => {
+test("nothing is lost, nothing invented, and nothing executed twice", async () => {
   await using folder = await temporaryFolder();
   const env = {
     DATABASE_URL: world.database.ownerUrl,
@@ -63,7 +63,7 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
     input: {
       projectId: world.project.id,
       email: `lead${n}@example.com`,
-      // An agent without a name is refused when the lead and its event are written already.
+      // An agent without a name is refused after the lead and its event were written.
       ...(n % 6 === 5 ? { name: "Ghost", agent: { email: `agent${n}@example.com` } } : { name: "Real" }),
     },
   }));
@@ -71,7 +71,7 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
   const answers: string[] = [];
   const running: { service?: Service } = {};
   let next = 0;
-  /** How many changes may have begun so far. */
+  /** Maximum number of changes that may have started so far. */
   let limit = 0;
   async function write(): Promise<void> {
     while (next < wishes.length) {
@@ -94,7 +94,7 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
     limit = part;
     await until(() => answered() >= part, Boolean, patience);
     await until(() => receiver.messages.filter(({ path }) => path === "/calls").length > calls);
-    // In the middle of it: changes on their way, steps due, calls made.
+    // In the middle of it: changes, due steps and calls are in progress.
     limit = part + 8;
     await until(() => answered() > part);
     delete running.service;
@@ -125,7 +125,7 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
            array_agg(id) filter (where status = 'PAUSED' and pause_reason like '%The service ended twice%') as aside
          from app_public.workflow_executions`,
       );
-      // What was carried out when the service died for the second time is left to people.
+      // Steps that were running when the service died for the second time are left to people.
       for (const id of aside ?? []) await world.owen.get(resume, { input: { id } });
       return n as number;
     },
@@ -138,7 +138,7 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
   expect(new Set(events.map((event) => event.subject_id))).toEqual(leads);
   expect(arrived("/events")).toEqual(new Set(events.map((event) => event.id)));
   expect(receiver.messages.filter(({ text }) => text.includes("Ghost"))).toEqual([]);
-  // Each step exactly once, whatever the number of attempts: a call is made again only under its id.
+  // Each step exactly once, whatever the number of attempts: a call is repeated only under the same id.
   expect(
     await count(`select count(*)::int as executions, count(distinct subject_id)::int as subjects, sum(n)::int as steps, max(n)::int as most from (
       select e.subject_id, (select count(*) from app_public.workflow_step_runs r where r.execution_id = e.id and r.status = 'SUCCEEDED') as n

@@ -16,7 +16,7 @@ import {
 } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 
-test("starts on an empty folder of mode 0700, whoever starts it, keeps secrets for the owner, starts again on the same data, and leaves no process behind", async () => {
+test("starts in an empty folder of mode 0700 as any user, keeps secrets for the owner, starts again on the same data, and leaves no process behind", async () => {
   await using folder = await temporaryFolder(0o700);
   const env = { DATA_DIR: folder.path };
   await using first = await startService({ env });
@@ -46,19 +46,19 @@ test("starts on an empty folder of mode 0700, whoever starts it, keeps secrets f
   expect(await isRunning(next)).toBe(false);
 });
 
-describe("a service that runs", () => {
+describe("a running service", () => {
   let folder: Awaited<ReturnType<typeof migratedFolder>>;
   let service: Service | undefined;
   beforeAll(async () => {
     folder = await migratedFolder();
   });
   afterAll(async () => {
-    // Not killed: its database would go on, and write into the folder while that is removed.
+    // Stopped rather than killed: its database would continue, and write into the folder while it is removed.
     await service?.stop();
     await folder[Symbol.asyncDispose]();
   });
 
-  /** The service: the one that runs, or another where a test has ended it. */
+  /** The running service, or a new one if a test has ended it. */
   async function running(): Promise<Service> {
     if (service && !(await isRunning(service.pid))) service = undefined;
     return (service ??= await startService({ env: { DATA_DIR: folder.path } }));
@@ -74,7 +74,7 @@ describe("a service that runs", () => {
     expect(await next.get("/readyz")).toMatchObject({ status: 200 });
   });
 
-  test("a second signal does not wait for a request that does not end", async () => {
+  test("a second signal does not wait for unfinished requests", async () => {
     const { pid, baseUrl, exit, logged } = await running();
     const postmaster = await postmasterPid(folder.path);
     const socket = connect({
@@ -83,10 +83,10 @@ describe("a service that runs", () => {
       rejectUnauthorized: false,
     });
     await once(socket, "secureConnect");
-    // An answer on the same connection proves that the unfinished request after it has a listener.
+    // A response on the same connection proves that the server has received the unfinished request after it.
     socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\n");
     await once(socket, "data");
-    // The first second's signals count as one.
+    // Signals within the first second count as one.
     const impatient = setInterval(() => process.kill(pid, "SIGINT"), 100);
     void exit.finally(() => clearInterval(impatient));
     await logged("Stopping.");
@@ -95,7 +95,7 @@ describe("a service that runs", () => {
     await untilEnded(postmaster);
   });
 
-  test("a second service on the same folder is refused and does not disturb the first", async () => {
+  test("a second service on the same folder is refused and does not affect the first", async () => {
     const first = await running();
     const refused = await runToExit({ env: { DATA_DIR: folder.path } });
     expect(refused.code).toBe(1);
@@ -105,7 +105,7 @@ describe("a service that runs", () => {
     expect(await first.get("/readyz")).toMatchObject({ status: 200 });
   });
 
-  test("a port that is taken is refused in a sentence, and the database is stopped again", async () => {
+  test("a port in use is reported with one sentence, and the database is stopped again", async () => {
     const { baseUrl } = await running();
     await using other = await temporaryFolder();
     const refused = await runToExit({ env: { DATA_DIR: other.path, PORT: new URL(baseUrl).port } });

@@ -23,7 +23,7 @@ test.each([
   expect(logged(fields)).not.toContain("sesame");
 });
 
-test("other fields are logged as they are", () => {
+test("other fields are logged unchanged", () => {
   expect(JSON.parse(logged({ path: "/graphql", address: "https://localhost:8443/a@b" }))).toMatchObject({
     path: "/graphql",
     address: "https://localhost:8443/a@b",

@@ -10,7 +10,7 @@ import PostalMime from "postal-mime";
 import { signatureOf } from "../../src/providers/sms/twilio.ts";
 import { startService, migratedFolder } from "../harness/service.ts";
 
-test("the service mails what happens: a message to it lies in the outbox of its data folder", async () => {
+test("a message to the service is mailed to the outbox of its data folder", async () => {
   await using folder = await migratedFolder();
   const outbox = join(folder.path, "outbox");
   mkdirSync(outbox);
@@ -52,15 +52,15 @@ test("the service mails what happens: a message to it lies in the outbox of its 
     to: [{ address: "desk@plat.example" }],
     replyTo: [{ name: "Vi", address: "vi@example.com" }],
   });
-  // What people answer to text messages comes in where the settings name an account, signed with its token.
+  // Replies to text messages are accepted if an account is configured, signed with its token.
   const form = new URLSearchParams({ MessageSid: "SM1", From: "+14165550100", Body: "Hello" });
   const address = `${service.baseUrl}/webhooks/messages`;
-  const told = (token: string) =>
+  const reply = (token: string) =>
     post("/webhooks/messages", "application/x-www-form-urlencoded", form.toString(), {
       "x-twilio-signature": signatureOf(token, address, form),
     });
-  expect(await told("token of the tests")).toEqual({ status: 200, body: "<Response/>" });
-  expect((await told("another token")).status).toBe(400);
+  expect(await reply("token of the tests")).toEqual({ status: 200, body: "<Response/>" });
+  expect((await reply("another token")).status).toBe(400);
   const exit = await service.stop();
   expect(exit.code).toBe(0);
   expect(exit.stdout).not.toContain("vi@example.com");

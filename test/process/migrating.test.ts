@@ -34,7 +34,7 @@ const bring = (ownerUrl = database.ownerUrl) =>
 const sql = <T extends Record<string, unknown>>(text: string) => runSql<T>(database.ownerUrl, text);
 const answered = async () =>
   (await sql<{ answer: string }>("select app_public.answer() as answer"))[0]!.answer;
-/** Scratch databases that were made for this one. */
+/** Reference databases of this database. */
 const references = async () =>
   (
     await sql<{ datname: string }>(
@@ -50,7 +50,7 @@ test("of several concurrent processes, one applies a pending migration", async (
   expect(await references()).toEqual([]);
 });
 
-test("a process that was killed in the middle leaves the database as it was; the next one does its work and tidies up", async () => {
+test("a process killed in the middle leaves the database unchanged; the next one migrates and cleans up", async () => {
   await folder.objects({ "answer.sql": `${answer("second")} select pg_sleep(600);` });
   const source = resolve(import.meta.dirname, "../../src/database/migrate.ts");
   const child = startChild(
@@ -97,7 +97,7 @@ test("reports an error in a file before changing an existing database; a new one
   }
 });
 
-test("a migration may drop what objects use, which are put back after it; without a word about them it is refused", async () => {
+test("a migration may drop dependent objects, which are created again after it; without cascade it is refused", async () => {
   await folder.objects({
     "names.sql": "create view app_public.names as select 'none' as name from app_public.units;",
   });
@@ -111,7 +111,7 @@ test("a migration may drop what objects use, which are put back after it; withou
   );
 });
 
-test("an owner who may not create databases gets the reference in a cluster of its own", async () => {
+test("an owner without the right to create databases uses a separate cluster for the reference", async () => {
   const name = new URL(database.ownerUrl).pathname.slice(1);
   const role = `${name}_owner`;
   await sql(`create role ${role} login createrole password 'a plain word'`);
@@ -151,13 +151,13 @@ test("a process is ready with its own objects or later ones, also after a restar
   expect(await check()).toEqual([]);
   await folder.objects({ "answer.sql": answer("first") });
   expect(await check()).toEqual([]);
-  // Nobody ever brought these, but the database knows more migrations than this version does.
+  // No process applied these objects, but the database has more migrations than this version.
   await sql("insert into graphile_migrate.migrations (hash, filename) values ('sha1:00', '000002.sql')");
   await folder.objects({ "answer.sql": answer("third") });
   expect(await check()).toEqual([]);
 });
 
-test("a database that ends before the baseline is refused with a sentence; one at the baseline takes the new chain over with its data", async () => {
+test("a database from before the baseline is refused with one sentence; one at the baseline continues with the new chain", async () => {
   await sql(`insert into app_public.units values (1, 'One'); delete from app_private.schema_objects;
     delete from graphile_migrate.migrations;
     insert into graphile_migrate.migrations (hash, filename) values ('sha1:01', '000001.sql'), ('sha1:08', '000008.sql')`);
@@ -189,12 +189,12 @@ test("a migration waits for a lock without blocking others", async () => {
   const holder = new Client({ connectionString: database.ownerUrl });
   await holder.connect();
   await holder.query("begin; lock table app_public.units in access share mode");
-  const told: string[] = [];
+  const reported: string[] = [];
   const log = {
     info() {},
     error() {},
     warn({ event }: { event: string }) {
-      told.push(event);
+      reported.push(event);
     },
   };
   const brought = migrate(database.ownerUrl, {
@@ -202,17 +202,17 @@ test("a migration waits for a lock without blocking others", async () => {
     authenticatorUrl: database.authenticatorUrl,
     logger: log,
   });
-  await until(() => told.includes("migration.lock_timeout"));
-  // Who reads the table meanwhile waits behind the migration for a moment only, however often it is tried again.
+  await until(() => reported.includes("migration.lock_timeout"));
+  // Readers of the table wait for the migration only for a moment, also while it retries.
   const reader = new Client({ connectionString: database.ownerUrl, options: "-c lock_timeout=500ms" });
   await reader.connect();
   let reads = 0;
   await until(async () => {
     await reader.query("select count(*) from app_public.units");
     reads += 1;
-    return told.length >= 4;
+    return reported.length >= 4;
   });
-  expect(reads).toBeGreaterThan(told.length);
+  expect(reads).toBeGreaterThan(reported.length);
   await reader.end();
   await holder.query("commit");
   await holder.end();
@@ -221,17 +221,21 @@ test("a migration waits for a lock without blocking others", async () => {
   expect(await sql("select price from app_public.units")).toEqual([]);
 });
 
-test("reports and keeps manual changes that no migration can make", async () => {
+test("reports manual changes that no migration can make, and keeps them", async () => {
   await sql("create rule quiet as on delete to app_public.units do instead nothing");
   await folder.objects({ "answer.sql": answer("second") });
-  const told: string[] = [];
+  const reported: string[] = [];
   await migrate(database.ownerUrl, {
     folder: folder.path,
     authenticatorUrl: database.authenticatorUrl,
-    logger: { info() {}, error() {}, warn: (_about: unknown, message: string) => void told.push(message) },
+    logger: {
+      info() {},
+      error() {},
+      warn: (_about: unknown, message: string) => void reported.push(message),
+    },
   });
   expect(await answered()).toBe("second");
-  expect(told.filter((message) => /left unchanged/.test(message))).toEqual([
+  expect(reported.filter((message) => /left unchanged/.test(message))).toEqual([
     expect.stringContaining("quiet"),
   ]);
   expect(await sql("select rulename from pg_rules where rulename = 'quiet'")).toHaveLength(1);

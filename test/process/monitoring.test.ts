@@ -75,10 +75,10 @@ const ask = (query: string) =>
       .end(JSON.stringify({ query }));
   });
 
-/** What only an installation with standbys or read replicas has; that it is told of is not played here. */
+/** Metrics of installations with standbys or read replicas only; there are none here. */
 const elsewhere = new Set(["plat_replication_lag_seconds", "plat_reads_total"]);
 
-/** The expressions of the dashboard and of the alerts, by where they stand. */
+/** The expressions of the dashboard and of the alerts, by their location. */
 async function expressions(): Promise<[string, string][]> {
   const dashboard = JSON.parse(await readFile(join(folder, "grafana/dashboards/plat.json"), "utf8"));
   const alerts = parse(await readFile(join(folder, "alerts.yml"), "utf8"));
@@ -92,7 +92,7 @@ async function expressions(): Promise<[string, string][]> {
   ];
 }
 
-test("the dashboard and the alerts name metrics and labels that a process tells, and all that are ours", async () => {
+test("the dashboard and the alerts use existing metrics and labels, and all of ours", async () => {
   await owner.query("select pg_create_physical_replication_slot('plat_test', true)");
   await owner.query("select pg_switch_wal()");
   await owner.query("select graphile_worker.add_job('idempotency_keys__sweep')");
@@ -106,11 +106,11 @@ test("the dashboard and the alerts name metrics and labels that a process tells,
     wanted.filter(({ name, labels }) => {
       if (name === "up") return false;
       if (elsewhere.has(name)) return !text.includes(`# TYPE ${name} `);
-      // Where it comes from is added by whoever scrapes.
+      // The scraper adds the labels of the target.
       const own = labels.filter((label) => label !== "instance" && label !== "job");
       return !samples.get(name)?.some((found) => own.every((label) => found.has(label)));
     });
-  // A first job, and the first archived segment, take a moment.
+  // The first job, and the first archived segment, take a moment.
   const found = await until(scrape, (page) => missing(page).length === 0, { withinMs: 20_000 }).catch(scrape);
   expect(missing(found)).toEqual([]);
   const shown = new Set(wanted.map(({ name }) => name.replace(/_(bucket|count|sum)$/, "")));
@@ -121,7 +121,7 @@ test("the dashboard and the alerts name metrics and labels that a process tells,
   await owner.query("select pg_drop_replication_slot('plat_test')");
 });
 
-test("jobs, events and the rest of what waits are counted, by queries that do not grow with it", async () => {
+test("jobs, events and other waiting work are counted, by queries whose cost does not grow with it", async () => {
   await owner.query(
     `select graphile_worker.add_job('files__sweep', run_at => now() + interval '1 day') from generate_series(1, 3);
      select graphile_worker.add_job('webhook__disabled', run_at => now() + interval '1 day', max_attempts => 1);
@@ -136,7 +136,7 @@ test("jobs, events and the rest of what waits are counted, by queries that do no
   expect(valueOf("plat_workers")).toBe(1);
   expect(valueOf('plat_events_unread{reader="webhooks"}')).toBe(0);
   expect(valueOf("plat_archive_failing")).toBe(0);
-  // Within some seconds, however many ask, the database is asked once.
+  // Scrapes within a few seconds share one query.
   const before = (await scrape()).valueOf("plat_work_query_timestamp_seconds");
   const after = await Promise.all(Array.from({ length: 20 }, scrape));
   expect(
@@ -145,7 +145,7 @@ test("jobs, events and the rest of what waits are counted, by queries that do no
   expect(before).toBeGreaterThan(0);
 });
 
-test("a name of an operation becomes a label where a signed-in viewer sent it; a stranger's does not", async () => {
+test("an operation name of a signed-in viewer becomes a label; a visitor's does not", async () => {
   await ask("query OfAStranger { viewer { id } }");
   await ask("{ viewer { id } }");
   const { text, valueOf } = await scrape();
@@ -173,7 +173,10 @@ test("each alert has a test in which it fires and one in which it does not", asy
   }
 });
 
-/** Whether Prometheus' own tool is there; where it is not, expressions are parsed, but whether alerts fire is not known. */
+/**
+ * Whether promtool of Prometheus is installed; without it, expressions are parsed, but alerts are not
+ * evaluated.
+ */
 async function hasPromtool(): Promise<boolean> {
   try {
     await promisify(execFile)("promtool", ["--version"]);
@@ -197,9 +200,9 @@ test("the guide's commands for probes and metrics work, and the tests of the ale
   await using shell = await openShell();
   for (const command of commands) {
     if (command.startsWith("promtool") && !isThere) continue;
-    const said = await shell.run(
+    const output = await shell.run(
       `cd '${join(folder, "..")}'; ${command.replace("http://127.0.0.1:8444", monitoring)}`,
     );
-    expect([command, said]).toEqual([command, expect.stringMatching(/alive|ready|plat_|SUCCESS/)]);
+    expect([command, output]).toEqual([command, expect.stringMatching(/alive|ready|plat_|SUCCESS/)]);
   }
 });

@@ -43,7 +43,7 @@ afterAll(async () => {
   await rm(taskDirectory, { recursive: true, force: true });
 });
 
-/** Far more jobs than polls fit into the time of `until`. */
+/** Far more jobs than polls within the time limit of `until`. */
 const AMOUNT = 30;
 
 test.each([

@@ -58,7 +58,7 @@ afterAll(async () => {
   await data?.[Symbol.asyncDispose]();
 });
 
-/** Sends a document under an id of its own; with the token of the owner, unless told not to. */
+/** Sends a document under a separate request id; with the token of the owner by default. */
 async function ask(
   id: string,
   query: string,
@@ -98,7 +98,7 @@ const lines = (): any[] =>
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 
-test("a request of a stranger: its id and its trace are those of the statement, the job and the mail", async () => {
+test("a request of a visitor: its id and its trace are those of the statement, the job and the mail", async () => {
   await ask(
     "stranger-1",
     'mutation { contactService(input: { name: "Vi", email: "vi@example.com", message: "Hello" }) }',
@@ -140,7 +140,7 @@ test("a request of a stranger: its id and its trace are those of the statement, 
   const named = (called: string) => spans.find((span) => span.name === called)!;
   expect(named("/graphql").parentSpanId).toBe("b7ad6b7169203331");
   expect(named("mutation").parentSpanId).toBe(named("/graphql").spanId);
-  // The job is one that the request has led to.
+  // The request has enqueued this job.
   expect(named("service__contacted")).toMatchObject({ kind: 5, parentSpanId: named("/graphql").spanId });
   const statements = spans.filter((span) => span.attributes["db.system.name"] === "postgresql");
   expect(statements.map(({ parentSpanId }) => parentSpanId)).toEqual(
@@ -195,25 +195,25 @@ test("a request of a viewer: its id is that of the events of its jobs and of the
   expect(slow).toContainEqual(
     expect.objectContaining({ requestId: "lead-1", operation: "MakeLead", role: "plat_user" }),
   );
-  // A statement of a job tells the job.
+  // A statement of a job contains the job.
   expect(slow).toContainEqual(
     expect.objectContaining({ requestId: "export-1", task: "export__requested", job: expect.anything() }),
   );
-  // What nobody has asked for is nobody's: a connection forgets for whom it was used last.
+  // Work without a request has no id: a connection forgets its last user.
   const unasked = await owner.query(
     "select count(*)::int as amount from app_public.events where channel = 'SYSTEM' and request_id = 'home-1' and subject_type = 'export'",
   );
   expect(unasked.rows[0].amount).toBe(0);
 });
 
-test("a trace costs no statement its preparation: its id is a bound value", () => {
+test("a trace does not prevent prepared statements: its id is a parameter", () => {
   const of = (id: string) =>
     makeSetter({ role: "plat_user", "plat.traceparent": `00-${id}-b7ad6b7169203331-01` });
   expect(of("a".repeat(32))!.text).toBe(of("b".repeat(32))!.text);
   expect(of("a".repeat(32))!.values).toContain(`00-${"a".repeat(32)}-b7ad6b7169203331-01`);
 });
 
-/** At most, by their name in pg_stat_activity: docs/operating.md has the same table. */
+/** Maximum numbers by name in pg_stat_activity: docs/operating.md has the same table. */
 const most: Record<string, number> = {
   "plat-api": 8,
   "plat-pages": 2,
@@ -237,7 +237,7 @@ test("a busy process has at most 25 connections, one of them to listen", async (
   };
   const stream = await openStream(service.baseUrl, token, { organizationId: home.id });
   expect(stream.status).toBe(200);
-  // Whoever comes by these waits, and keeps its connection.
+  // Statements on these connections wait for the lock, and keep the connection.
   const holder = await owner.connect();
   await holder.query(
     `begin; lock table app_public.leads, app_public.floor_plans, app_private.idempotency_keys,
@@ -262,7 +262,7 @@ test("a busy process has at most 25 connections, one of them to listen", async (
     const sum = [...found.values()].reduce((total, { amount }) => total + amount, 0);
     expect(sum).toBeLessThanOrEqual(25);
     expect(found.get("plat-worker-line")).toMatchObject({ amount: 1 });
-    // That of the job runner, which cannot be shared.
+    // The one of the job runner, which cannot be shared.
     const listening = [...found].filter(([, numbers]) => numbers.listening > 0);
     expect(listening).toEqual([["plat-worker-jobs", expect.objectContaining({ listening: 1 })]]);
   } finally {

@@ -84,10 +84,10 @@ function startWriters(count: number) {
       const { code, retryAfterSeconds } = errors![0]!.extensions as Record<string, unknown>;
       if (code === "UNAVAILABLE" && retryAfterSeconds === 2) seen.paused += 1;
       else {
-        // Its projects are not found here any more: the directory knows where it is.
+        // Its projects are not found here any longer: the directory has its new location.
         const [where] = (await ask(at, token, WHERE)).errors ?? [];
-        const { code: told, url } = (where?.extensions ?? {}) as Record<string, unknown>;
-        if (told === "ORGANIZATION_MOVED") {
+        const { code: refusal, url } = (where?.extensions ?? {}) as Record<string, unknown>;
+        if (refusal === "ORGANIZATION_MOVED") {
           seen.moved += 1;
           at = url as string;
           token = (await signIn(at)).token;
@@ -123,7 +123,7 @@ test("an organization whose rows others refer to is not moved", async () => {
   expect(await sql(folders.target, "select from app_public.organizations")).toEqual([]);
 }, 120_000);
 
-test("it moves while members write: nothing is lost, nothing is there twice, and events have no gap", async () => {
+test("it moves while members write: nothing is lost or duplicated, and the events have no gap", async () => {
   // One member has an account there already.
   const [known] = await sql<{ id: string; email: string }>(
     folders.source,
@@ -153,7 +153,7 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
     },
   );
   expect(webhook.errors).toBeUndefined();
-  // A program that does not know whether its request was carried out.
+  // A client that does not know whether its request was executed.
   const created = await ask(
     source.baseUrl,
     viewer.token,
@@ -177,7 +177,7 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
   const { seen, stop } = startWriters(4);
   await until(() => seen.acknowledged.size >= 20);
 
-  // A command that dies in the pause leaves nothing behind.
+  // A command that dies during the pause leaves nothing behind.
   const killed = startProgram(
     process.execPath,
     ["src/cli/organizations.ts", "move", slug, "--to", settings, "--yes"],
@@ -186,9 +186,9 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
       stdio: ["ignore", "ignore", "pipe"],
     },
   );
-  let told = "";
-  killed.stderr!.setEncoding("utf8").on("data", (text: string) => (told += text));
-  await until(() => told.includes("Comparing") || killed.exitCode !== null, Boolean, { withinMs: 120_000 });
+  let output = "";
+  killed.stderr!.setEncoding("utf8").on("data", (text: string) => (output += text));
+  await until(() => output.includes("Comparing") || killed.exitCode !== null, Boolean, { withinMs: 120_000 });
   await killChild(killed);
   const before = seen.acknowledged.size;
   await until(() => seen.acknowledged.size >= before + 20, Boolean, { withinMs: 60_000 });
@@ -222,7 +222,7 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
     ),
   ).toEqual([{ whole: true }]);
   expect((await unanswered(target.baseUrl)).data).toEqual(first.data);
-  // What was created is told once.
+  // Creations are reported once.
   expect(
     await sql(
       folders.target,
@@ -235,7 +235,7 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
   });
   const twice = receiver.messages.filter(({ event }, place) => sent().indexOf(event.subjectId) !== place);
   expect(twice.map(({ id, text }) => [id, text])).toEqual([]);
-  // Members keep the accounts that they have there.
+  // Members keep their accounts there.
   expect(
     await sql(
       folders.target,
@@ -256,7 +256,7 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
   const store = createFileStore({ dataDir: folders.target });
   const contents = await sql<{ checksum: string; size: number }>(
     folders.target,
-    // Zeros: a row of the migrations, without a file.
+    // The hash of zeros is a row of the migrations, without a file.
     "select checksum, filesize as size from app_private.stored_files where is_stored and checksum <> repeat('0', 64)",
   );
   expect(contents.length).toBeGreaterThan(0);
@@ -264,7 +264,7 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
   await store.close();
 }, 400_000);
 
-test("its rows stay until they are removed, and the directory after that", async () => {
+test("its rows remain until they are removed, and the directory after that", async () => {
   const rows = () =>
     sql<{ count: number }>(
       folders.source,
@@ -282,6 +282,6 @@ test("its rows stay until they are removed, and the directory after that", async
       extensions: expect.objectContaining({ code: "ORGANIZATION_MOVED", url: target.baseUrl }),
     }),
   ]);
-  // Others go on.
+  // Other organizations continue.
   expect((await run()).stdout).toMatch(/^quayside-sales /m);
 }, 120_000);

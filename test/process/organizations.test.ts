@@ -52,7 +52,7 @@ afterAll(async () => {
   await folder?.[Symbol.asyncDispose]();
 });
 
-test("lists them, and says what it takes", async () => {
+test("lists them, and prints the usage", async () => {
   const { code, stdout } = await run();
   expect([code, stdout]).toEqual([
     0,
@@ -71,11 +71,11 @@ test("lists them, and says what it takes", async () => {
   );
 });
 
-test("tells how the rows of each table belong to one, and which refer to another", async () => {
+test("shows how the rows of each table belong to an organization, and which refer to another one", async () => {
   const { code, stdout, stderr } = await run("tables", "--rows", "--json");
   expect([code, stderr]).toEqual([0, ""]);
   const { foreignKeys } = JSON.parse(stdout) as Tenancies;
-  // The part of an agency in the project of a developer.
+  // The affiliation of an agency with the project of a developer.
   expect(foreignKeys.filter(({ crossing }) => crossing)).toEqual([
     expect.objectContaining({ table: "app_public.project_organizations", references: "app_public.projects" }),
   ]);
@@ -89,7 +89,7 @@ test("tells how the rows of each table belong to one, and which refer to another
   expect((await run("list", "--json")).code).toBe(1);
 });
 
-test("exports one as an owner sees it, records and files, without a worker", async () => {
+test("exports one as visible to an owner, records and files, without a worker", async () => {
   const file = join(folder.path, "all.zip");
   const { code, stdout, stderr } = await run("export", slug, "--to", file);
   expect([code, stderr]).toEqual([0, expect.not.stringContaining("Error")]);
@@ -102,7 +102,7 @@ test("exports one as an owner sees it, records and files, without a worker", asy
   );
   expect(manifest).toMatchObject({ missing: [], files: expect.any(Number) });
   expect([...entries.keys()].filter((name) => name.startsWith("files/")).length).toBe(manifest.files);
-  // Nothing of it is left in the database, and no file is overwritten.
+  // Nothing of it is stored in the database, and no file is overwritten.
   expect(await query("select from app_public.exports e where e.subject = 'ORGANIZATION'")).toEqual([]);
   await writeFile(file, "mine");
   expect((await run("export", slug, "--to", file)).stderr).toContain(
@@ -111,7 +111,7 @@ test("exports one as an owner sees it, records and files, without a worker", asy
   expect(await readFile(file, "utf8")).toBe("mine");
 });
 
-test("is deleted in 30 days, not before --yes, not while others rely on it, and not once it is cancelled", async () => {
+test("is deleted after 30 days, not without --yes, not while others depend on it, and not after a cancellation", async () => {
   const state = () =>
     query<{ status: string; reason: string; days: number; requested_by_id: string | null }>(
       `select status, reason, round(extract(epoch from final_at - now()) / 86400)::int as days, requested_by_id

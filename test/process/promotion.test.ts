@@ -44,10 +44,10 @@ test("a client refuses a standby as primary, and several hosts without a target"
   );
   expect(withHosts("postgres://plat:a@one/plat")).toBe("postgres://plat:a@one/plat");
   const url = withHosts(servers.url([standby!, servers.primary]));
-  const asked = await onConnection(url, (client) =>
+  const result = await onConnection(url, (client) =>
     client.query<{ standby: boolean }>("select pg_is_in_recovery() as standby"),
   );
-  expect(asked.rows).toEqual([{ standby: false }]);
+  expect(result.rows).toEqual([{ standby: false }]);
   const none = withHosts(servers.url([{ ...standby!, port: 1 }, standby!]));
   await expect(onConnection(none, async () => {})).rejects.toThrow(
     /^None of the hosts accepts writes \(127\.0\.0\.1:1: .*ECONNREFUSED.*; 127\.0\.0\.1:\d+: a standby\)\.$/,
@@ -57,7 +57,7 @@ test("a client refuses a standby as primary, and several hosts without a target"
 test("the service finds the new primary, and loses no acknowledged change", async () => {
   const { primary } = servers;
   const standbys = servers.standbys.slice(1);
-  // Acknowledged means that one standby has it as well.
+  // A change is acknowledged when one standby has it as well.
   await primary.sql("alter system set synchronous_standby_names = 'ANY 1 (*)'");
   await primary.sql("select pg_reload_conf()");
   await until(
@@ -102,7 +102,7 @@ test("the service finds the new primary, and loses no acknowledged change", asyn
     () => service.get("/readyz"),
     ({ status }) => status === 200,
   );
-  // Background work goes on as well.
+  // Background work continues as well.
   await until(
     () => next.sql("select from pg_stat_activity where application_name = 'plat-worker-line'"),
     (found) => found.length === 1,

@@ -10,7 +10,7 @@ const seed = Number(process.env.SEED ?? Date.now() % 100_000);
 
 // oxlint-disable-next-line jest/expect-expect -- in what it plays
 test(
-  "nothing is lost, done twice or stuck, whatever is killed and when",
+  "nothing is lost, executed twice or stuck, whatever is killed and when",
   async () => {
     const kills = await playRandomKills({ seconds, seed, onDisk: true });
     process.stderr.write(`SEED=${seed}: ${JSON.stringify(kills)}\n`);

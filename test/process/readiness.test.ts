@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { Readiness } from "../../src/monitoring/readiness.ts";
 
-test("ready only when every part is; failing, hanging and stopping count as no", async () => {
+test("ready only when every component is; failing, hanging and stopping count as not ready", async () => {
   const readiness = new Readiness();
   expect(await readiness.report()).toEqual({ ready: true, checks: {} });
   let up = true;
@@ -16,24 +16,24 @@ test("ready only when every part is; failing, hanging and stopping count as no",
   });
 });
 
-test("a process that stops is not ready, whatever its parts say", async () => {
+test("a process that stops is not ready, whatever its components report", async () => {
   const readiness = new Readiness();
   readiness.add("worker", () => true);
   readiness.stop();
   expect(await readiness.report()).toEqual({ ready: false, checks: { worker: true } });
 });
 
-test("however many ask at once, each part is asked once; who comes afterwards has it asked again", async () => {
+test("concurrent checks check each component once; later ones check again", async () => {
   const readiness = new Readiness();
-  let asked = 0;
+  let calls = 0;
   readiness.add("database", async () => {
-    asked += 1;
+    calls += 1;
     await new Promise(setImmediate);
     return true;
   });
   const reports = await Promise.all(Array.from({ length: 100 }, () => readiness.report()));
   expect(new Set(reports.map(({ ready }) => ready))).toEqual(new Set([true]));
-  expect(asked).toBe(1);
+  expect(calls).toBe(1);
   await readiness.report();
-  expect(asked).toBe(2);
+  expect(calls).toBe(2);
 });

@@ -15,11 +15,11 @@ test("there is a data folder of the version before the baseline", () => {
   expect(keptReleases()).toContain("baseline");
 });
 
-/** The same for every release: it is made of the files alone. */
+/** Shared by all releases, because it is created from the files alone. */
 let reference: Reference | undefined;
 
 for (const release of keptReleases())
-  test(`a data folder of ${release} comes up: every row is there, the schema is that of a new database, the service starts`, async () => {
+  test(`a data folder of ${release} can be started: every row is kept, the schema is that of a new database, the service starts`, async () => {
     await using folder = await unpackRelease(release);
     const postgres = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
     const owner = new Client({ connectionString: postgres.connectionString });
@@ -28,7 +28,7 @@ for (const release of keptReleases())
       const before = await contents(owner);
       const { rows: files } = await owner.query("select pg_relation_filenode('app_public.events') as file");
       expect(before.get("app_public.leads")?.rows).toBeGreaterThan(0);
-      // What counts for a limit still counts; what is over, as all that these folders have, goes.
+      // Current uses of limits still count; expired ones, as all in these folders are, are deleted.
       await owner.query(
         `insert into app_private.rate_limits (bucket, key_hash, hits, expires_at)
            values ('contact.sender', sha256('a'), array[now() - interval '2 hours', now() - interval '10 minutes', now()], now() + interval '1 hour');
@@ -55,7 +55,8 @@ for (const release of keptReleases())
         { limit: "login", n: 1, long: true },
       ]);
       const { declaredTables } = reference;
-      // Rows that the files of objects declare are theirs, and migrations add codes of errors and values of enumerations.
+      // Rows that the files of objects declare follow the files, and migrations add error codes and values of
+      // enumerations.
       const others = [
         ...declaredTables,
         "app_private.error_codes",
@@ -68,7 +69,8 @@ for (const release of keptReleases())
         expect({ table, rows: after?.rows ?? 0, sum: after?.sum ?? null }).toEqual({ table, rows, sum });
       }
 
-      // What had no number has one, in the order in which it was made, and the next record has the next.
+      // Records without a number got one, in the order of their creation, and the next record gets the next
+      // number.
       for (const [name, letter] of [
         ["offer", "O"],
         ["agreement", "A"],
@@ -94,7 +96,7 @@ for (const release of keptReleases())
     expect(await service.get("/readyz")).toMatchObject({ status: 200, body: { checks: { migrated: true } } });
   });
 
-/** The table of events is the first partition, as it was: it gets an end, and others after it. */
+/** The former table of events is the first partition, with an upper bound and further partitions after it. */
 async function partition(owner: Client, file: number): Promise<void> {
   const first = "app_partitions.events_first";
   const partitions = async () =>
@@ -129,11 +131,11 @@ async function partition(owner: Client, file: number): Promise<void> {
 interface Content {
   rows: number;
   columns: string[];
-  /** Of all values in all rows; null without any. */
+  /** The sum over all values in all rows; null without any. */
   sum: string | null;
 }
 
-/** What the tables of the service and of the job runner hold, but for when a row changed last. */
+/** The contents of the tables of the service and of the job runner, except for times of the last change. */
 async function contents(client: Client): Promise<Map<string, Content>> {
   const { rows } = await client.query<{ table: string; columns: string[] }>(`
     select format('%I.%I', n.nspname, c.relname) as table, array_agg(a.attname::text order by a.attname) as columns
@@ -148,7 +150,7 @@ async function contents(client: Client): Promise<Map<string, Content>> {
   return found;
 }
 
-/** Undefined without the table; its later columns do not count. */
+/** Undefined if the table does not exist; later columns are ignored. */
 async function contentsOf(client: Client, table: string, columns: string[]): Promise<Content | undefined> {
   const { rows: there } = await client.query<{ columns: string[] | null }>(
     "select array_agg(attname::text order by attname) as columns from pg_attribute where attrelid = to_regclass($1) and attname = any ($2)",
@@ -156,14 +158,14 @@ async function contentsOf(client: Client, table: string, columns: string[]): Pro
   );
   const common = there[0]!.columns;
   if (!common) return undefined;
-  // A kind of mails that came later is a member of what somebody has chosen.
+  // Later kinds of mails are additional fields of a member's settings.
   const values = common.map((column) =>
     `${table}.${column}` === "app_public.organization_user_connections.notifications"
       ? `(to_jsonb("${column}") - 'agreement')`
       : `"${column}"`,
   );
   const row = `row(${values.join(", ")})::text`;
-  // The content that stands for one which has not been sent yet is no row of anybody's.
+  // The placeholder for contents that have not been sent yet is nobody's row.
   const apart = table === "app_private.stored_files" ? "where checksum <> repeat('0', 64)" : "";
   const { rows } = await client.query<{ rows: number; sum: string | null }>(
     `select count(*)::int as rows, md5(string_agg(${row}, ' ' order by ${row} collate "C")) as sum from ${table} ${apart}`,

@@ -19,7 +19,7 @@ afterAll(async () => {
   await all?.[Symbol.asyncDispose]();
 });
 
-test("no read is stale, and most are answered off the primary", async () => {
+test("no read is stale, and most are not on the primary", async () => {
   const { servers, service, viewer, answered } = all;
   const before = await answered();
   const over = new AbortController();
@@ -28,7 +28,7 @@ test("no read is stale, and most are answered off the primary", async () => {
   );
   const random = randomFrom(1);
   let pauses = 0;
-  // Each pause lasts for some hundred reads of the replica that is left.
+  // Each pause lasts for some hundred reads of the remaining replica.
   for (let mark = before.replica; !over.signal.aborted; pauses += 1) {
     const standby = servers.standbys[random(2)]!;
     const passes = async (reads: number) =>
@@ -56,7 +56,7 @@ test("no read is stale, and most are answered off the primary", async () => {
 const CREATE = "mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }";
 const APPEND =
   "mutation ($ids: [ID!]!, $tag: String!) { updateLeads(input: { ids: $ids, addTags: [$tag] }) { updatedCount } }";
-/** A tag can be on a lead 50 times at most. */
+/** A lead has at most 50 tags. */
 const MOST_VALUES = 40;
 
 testWithSeeds(
@@ -132,7 +132,7 @@ testWithSeeds(
     await readAll();
     agent.destroy();
     expect(anomalies(history)).toEqual([]);
-    // Not those of the primary alone.
+    // Not only reads on the primary.
     expect((await answered()).replica).toBeGreaterThan(before.replica + 100);
   },
   600_000,

@@ -24,7 +24,7 @@ const agent = new Agent({ keepAlive: false });
 const ask = (query: string, token = viewer.token) =>
   post(agent, service.baseUrl, { query }, { authorization: `Bearer ${token}` });
 
-/** Whether a query of now is answered by a replica. */
+/** Whether a query at this moment is answered by a replica. */
 async function readsElsewhere(): Promise<boolean> {
   const before = await answered();
   await ask("{ viewer { id } }");
@@ -36,7 +36,7 @@ const onStandbys = (sql: string) => Promise.all(servers.standbys.map((standby) =
 const check = (reads: number, seed: number) =>
   checkReads({ ...viewer, baseUrl: service.baseUrl, clients: 4, reads, seed });
 
-test("reads are answered off the primary, and show what was acknowledged before them", async () => {
+test("reads are answered by replicas, and include what was acknowledged before them", async () => {
   await until(readsElsewhere);
   const before = await answered();
   const result = await check(400, 1);
@@ -47,18 +47,18 @@ test("reads are answered off the primary, and show what was acknowledged before 
   expect(elsewhere / (elsewhere + after.primary - before.primary)).toBeGreaterThanOrEqual(0.85);
 });
 
-test("a standby that is paused is left out, and comes back", async () => {
+test("a paused standby is not used, and is used again afterwards", async () => {
   await onStandbys("select pg_wal_replay_pause()");
   expect(await check(100, 2)).toMatchObject({ stale: [], failed: [] });
   expect(await readsElsewhere()).toBe(false);
-  const told = (event: string) => until(() => service.log().includes(`"event":"database.${event}"`));
-  await told("replica_left_out");
+  const logged = (event: string) => until(() => service.log().includes(`"event":"database.${event}"`));
+  await logged("replica_left_out");
   await onStandbys("select pg_wal_replay_resume()");
   await until(readsElsewhere);
-  await told("replica_back");
+  await logged("replica_back");
 });
 
-test("a revoked token is refused at once, also while the standbys still hold it valid", async () => {
+test("a revoked token is refused immediately, also while it is still valid on the standbys", async () => {
   const made = await ask('mutation { createAccessToken(input: { name: "Reads" }) { id token } }');
   const { id, token } = made.data.createAccessToken;
   await until(readsElsewhere);
@@ -69,7 +69,7 @@ test("a revoked token is refused at once, also while the standbys still hold it 
   await onStandbys("select pg_wal_replay_resume()");
 });
 
-test("what is due expires before it is read", async () => {
+test("expired records expire before they are read", async () => {
   await until(readsElsewhere);
   await servers.primary.sql(
     `with due as (select d.kind, d.record_id from app_hidden.deadlines d
@@ -85,7 +85,7 @@ test("what is due expires before it is read", async () => {
   expect(await readsElsewhere()).toBe(true);
 });
 
-test("a standby that is killed is missed by nobody, and used again when it is back", async () => {
+test("a killed standby causes no errors, and is used again when it is back", async () => {
   const [first, second] = servers.standbys;
   const reading = check(300, 3);
   await first!.kill();

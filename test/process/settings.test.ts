@@ -30,11 +30,11 @@ test("an empty environment gives the documented defaults", () => {
     poolSize: 10,
   });
   expect(Object.isFrozen(loadConfig({}))).toBe(true);
-  // An empty variable is what many tools write for an absent one.
+  // Many tools write an empty variable for an absent one.
   expect(loadConfig({ PORT: "", DATABASE_URL: " " })).toEqual(loadConfig({}));
 });
 
-/** What stands in production for what it would otherwise refuse to start without. */
+/** Settings without which production would refuse to start. */
 const named = { PAYMENTS: "sandbox", MAIL: "outbox", TLS: "self-signed" };
 const keys = { JWT_KEYS: `a:${secret}`, SECRET_KEYS: `a:${secret}` };
 
@@ -47,14 +47,14 @@ describe("production", () => {
   };
 
   test.each<[string, NodeJS.ProcessEnv, boolean]>([
-    ["nothing said, the embedded database", {}, false],
-    ["a database of its own", { DATABASE_URL: "postgres://u:p@h/d" }, true],
-    ["an address that others know", { BASE_URL: "https://sales.example.com" }, true],
+    ["no settings, the embedded database", {}, false],
+    ["an external database", { DATABASE_URL: "postgres://u:p@h/d" }, true],
+    ["a public address", { BASE_URL: "https://sales.example.com" }, true],
     ["an address of this machine", { BASE_URL: "https://localhost:8443" }, false],
     ["an address of this machine, by number", { BASE_URL: "https://127.0.0.1:8443" }, false],
     ["a database, by a developer", { DATABASE_URL: "postgres://u:p@h/d", NODE_ENV: "development" }, false],
-    ["the embedded database, but named so", { NODE_ENV: "production" }, true],
-  ])("is what %s means", (_what, env, production) => {
+    ["the embedded database, with NODE_ENV=production", { NODE_ENV: "production" }, true],
+  ])("is derived from %s", (_what, env, production) => {
     expect(loadConfig({ ...real, ...env }).production).toBe(production);
   });
 
@@ -69,7 +69,7 @@ describe("production", () => {
     [{}, [payments, mail, tls]],
     [{ PAYMENTS: "sandbox" }, [mail, tls]],
     [{ MAIL: "outbox", TLS: "self-signed" }, [payments]],
-    // Cards of tests are cards that nobody pays with.
+    // Nobody pays with test cards.
     [{ STRIPE_SECRET_KEY: "sk_test_1", MAIL: "outbox", TLS: "self-signed" }, [payments]],
     [{ STRIPE_SECRET_KEY: "rk_test_1", ...named }, []],
     [{ STRIPE_SECRET_KEY: "rk_live_1", MAIL: "outbox", TLS: "self-signed" }, []],
@@ -86,7 +86,7 @@ describe("production", () => {
       { ...named, SMTP_URL: "smtp://mail.example.com" },
       ["MAIL=outbox contradicts SMTP_URL: take one of them away."],
     ],
-  ])("with %j asks for what real use takes", (env, sentences) => {
+  ])("with %j requires the settings for real use", (env, sentences) => {
     expect(problems({ NODE_ENV: "production", ...env })).toEqual(sentences);
   });
 
@@ -101,7 +101,7 @@ describe("production", () => {
     }
   });
 
-  test("starts with what is real, and migrates without any of it", () => {
+  test("starts with real settings, and migrates without them", () => {
     expect(problems({ NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d", ...real })).toEqual([]);
     expect(problems({ DATABASE_URL: "postgres://u:p@h/d" }, ["--migrate-only"])).toEqual([]);
   });
@@ -111,11 +111,11 @@ test.each([
   ["127.0.0.1:9000", { host: "127.0.0.1", port: 9000 }],
   ["[::1]:0", { host: "::1", port: 0 }],
   ["off", "off"],
-])("MONITORING %s is understood", (text, value) => {
+])("MONITORING %s is accepted", (text, value) => {
   expect(loadConfig({ MONITORING: text }).monitoring).toEqual(value);
 });
 
-test("a file that holds no secret is not taken for one", async () => {
+test("a file without a secret is not used as one", async () => {
   await using folder = await temporaryFolder();
   const made = await loadOrCreateSecret(folder.path, "jwt.key");
   expect(made).toMatch(/^[\w-]{43}$/);
@@ -127,17 +127,17 @@ test("a file that holds no secret is not taken for one", async () => {
   ] as const) {
     await writeFile(join(folder.path, "jwt.key"), text);
     await expect(loadOrCreateSecret(folder.path, "jwt.key")).rejects.toThrow(what);
-    // It is left as it is, since a backup may be put in its place.
+    // It is not changed, because a backup may replace it.
     expect(await readFile(join(folder.path, "jwt.key"), "utf8")).toBe(text);
   }
 });
 
-test("where text messages are off, none is taken for sent", async () => {
+test("if text messages are disabled, none counts as sent", async () => {
   const sms = createSmsProvider({ textMessages: "off", dataDir: "/nonexistent", baseUrl: "https://h" });
   await expect(sms.send({ id: "1", to: "+14165550123", body: "Hi" })).rejects.toThrow(/not set up/);
 });
 
-test("defaults that follow from other settings", () => {
+test("defaults that depend on other settings", () => {
   const url = "postgres://owner:pw@db/plat";
   const trial = { NODE_ENV: "development" };
   expect(loadConfig({ ...trial, DATABASE_URL: url }).demo).toBe(false);
@@ -178,7 +178,7 @@ test.each([
   ["2", 2],
   ["loopback, 10.0.0.0/8,::1, fd00::/8", ["loopback", "10.0.0.0/8", "::1", "fd00::/8"]],
   ["off", false],
-])("TRUST_PROXY %s is understood", (text, value) => {
+])("TRUST_PROXY %s is accepted", (text, value) => {
   expect(loadConfig({ TRUST_PROXY: text }).trustProxy).toEqual(value);
 });
 
@@ -276,14 +276,14 @@ test.each(["true", "10.0.0.0/33", "example.com", "10.0.0.0/", "1.2.3.4,,"])(
   },
 );
 
-test("a file that is not there is named", () => {
+test("a missing file is named", () => {
   expect(problems({ TLS_CERT: "/no/cert", TLS_KEY: "/no/key" })).toEqual([
     "TLS_CERT names the file /no/cert, which cannot be read.",
     "TLS_KEY names the file /no/key, which cannot be read.",
   ]);
 });
 
-test("arguments: one mode at most, none unknown", () => {
+test("arguments: at most one mode, and no unknown ones", () => {
   const DATABASE_URL = "postgres://u:p@h/d";
   const NODE_ENV = "development";
   expect(loadConfig({ NODE_ENV, DATABASE_URL }, ["--worker-only"]).mode).toBe("worker");

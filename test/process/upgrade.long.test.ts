@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => removeDataDir(dataDir));
 
-test("every row of every table comes over, and sequences go on; the old database is kept", async () => {
+test("every row of every table is copied, and sequences continue; the old database is kept", async () => {
   await copyDataDir(await migratedDataDir(), dataDir);
   const before = await startEmbeddedPostgres({ dataDir, fast: true });
   await loadDemo(before.connectionString);
@@ -53,7 +53,7 @@ test("every row of every table comes over, and sequences go on; the old database
       `create table app_partitions.${partition!.name}_rewrite (like app_partitions.${partition!.name} including all)`,
     );
   });
-  // Nobody upgrades what is in use.
+  // A folder in use cannot be upgraded.
   await expect(upgradeDataDir({ dataDir, migrate: async () => {}, tell })).rejects.toThrow(
     /Another Plat process is using/,
   );
@@ -84,20 +84,20 @@ test("every row of every table comes over, and sequences go on; the old database
     await onConnection(after.connectionString, async (client) => {
       const { rows } = await client.query("select graphile_worker.add_job('files__sweep') as job");
       expect(rows).toHaveLength(1);
-      // The rewriting begins again.
+      // The rewriting starts again.
       const step = await client.query("select app_private.rewrite_events() as done");
       expect(step.rows).toEqual([{ done: `the rewriting of ${partition!.name} begins again` }]);
       expect((await client.query("select from pg_subscription")).rowCount).toBe(0);
       expect((await client.query("select from app_public.leads")).rowCount).toBeGreaterThan(0);
     });
-    // Nothing is left to be done.
+    // Nothing is left to migrate.
     expect(await migrate(after.connectionString)).toBe(false);
   } finally {
     await after.stop();
   }
 }, 120_000);
 
-describe("from the major version before, by the programs that npm fetches", () => {
+describe("from the previous major version, with the programs that npm installs", () => {
   const runAs = databaseUser(undefined);
   let fetched: string;
   let older: Binaries;
@@ -112,7 +112,7 @@ describe("from the major version before, by the programs that npm fetches", () =
   }, 120_000);
   afterAll(() => rm(fetched, { recursive: true, force: true }));
 
-  /** What the version before does with the folder: it starts its server, without logical replication. */
+  /** Uses the folder like the previous version: starts its server, without logical replication. */
   async function before<T>(work: (connectionString: string) => Promise<T>): Promise<T> {
     const data = join(await realpath(join(dataDir, "postgres")), "data");
     const postgres = await startPostmaster({
@@ -139,7 +139,7 @@ describe("from the major version before, by the programs that npm fetches", () =
     await before((url) => onConnection(url, (client) => client.query(`${reduced}; ${reducedRows}`)));
   });
 
-  test("each row comes over, and what the service says before", async () => {
+  test("each row is copied, and before that the service asks for the upgrade", async () => {
     expect(older.major).toBe(major - 1);
     await expect(startEmbeddedPostgres({ dataDir, fast: true })).rejects.toThrow(/npm run upgrade/);
     const old = await before(contents);
@@ -160,11 +160,14 @@ describe("from the major version before, by the programs that npm fetches", () =
     }
   }, 300_000);
 
-  /** Who has it after a kill: the version before, which goes on for a while and is upgraded later, or the present one. */
+  /**
+   * The version that has the folder after a kill: the previous one, which continues and is upgraded later, or
+   * the present one.
+   */
   async function goOn(
     old: Awaited<ReturnType<typeof contents>>,
   ): Promise<{ wasOf: number | undefined; has: typeof old }> {
-    // Whichever starts next removes what is left, or completes the upgrade.
+    // The next start removes what is left, or completes the upgrade.
     const { folder } = await clusterFolder(dataDir, runAs);
     await stopLeftover(join(folder, "data"));
     const wasOf = await majorOf(join(folder, "data"));
@@ -177,7 +180,7 @@ describe("from the major version before, by the programs that npm fetches", () =
   }
 
   test.each(phases)(
-    "killed in its phase '%s', the version before goes on, or the present one has what it had",
+    "killed in its phase '%s', the previous version continues, or the present one has its data",
     async (phase) => {
       const old = await before(contents);
       await killUpgrade(dataDir, server, phase);

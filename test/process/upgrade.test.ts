@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => removeDataDir(dataDir));
 
-test("a data folder of another major version is refused with what to do", async () => {
+test("a data folder of another major version is refused with instructions", async () => {
   await copyDataDir(await migratedDataDir(), dataDir);
   const version = join(await realpath(join(dataDir, "postgres")), "data/PG_VERSION");
   const { major } = await findBinaries(databaseUser(undefined));
@@ -39,7 +39,7 @@ test("a data folder of another major version is refused with what to do", async 
   await expect(upgradeDataDir({ dataDir, migrate: async () => {}, tell })).rejects.toThrow(/no way back/);
 });
 
-test("each row comes over, sequences go on, the old database is kept; what is in use or fails is left as it was", async () => {
+test("each row is copied, sequences continue, the old database is kept; a folder in use or with an error is unchanged", async () => {
   const before = await startEmbeddedPostgres({ dataDir, fast: true });
   await onConnection(before.connectionString, (client) => client.query(`${reduced}; ${reducedRows}`));
   const old = await contents(before.connectionString);
@@ -49,7 +49,7 @@ test("each row comes over, sequences go on, the old database is kept; what is in
   expect(await upgradeDataDir(idle)).toBeUndefined();
 
   const options = { dataDir, server: installed(), tell, evenSame: true, fast: true };
-  // A schema that differs is found before anything is put in its place.
+  // A differing schema is detected before anything is replaced.
   let migrated = 0;
   const differing = (url: string) =>
     onConnection(url, async (client) => {
@@ -62,7 +62,7 @@ test("each row comes over, sequences go on, the old database is kept; what is in
   expect(await contents(again.connectionString)).toEqual(old);
   await again.stop();
 
-  // Killed as the rows come over, it leaves nothing that the version before would meet.
+  // Killed while rows are copied, it leaves nothing that the previous version would find.
   await killUpgrade(dataDir, installed(), "rows");
   const { connectionString, stop } = await startEmbeddedPostgres({ dataDir, fast: true });
   expect(await contents(connectionString)).toEqual(old);

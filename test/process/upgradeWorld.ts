@@ -6,7 +6,7 @@ import { onConnection } from "../../src/database/onConnection.ts";
 import { killChild, startChild } from "../harness/child.ts";
 import { until } from "../harness/until.ts";
 
-/** What a database keeps: each table that outlives a crash, with the number of its rows and a hash of them. */
+/** The contents of a database: each table that survives a crash, with the number of its rows and a hash of them. */
 export const contents = (connectionString: string) =>
   onConnection(connectionString, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
@@ -30,7 +30,10 @@ export function installed(): string {
   return dirname(dirname(parent.resolve(packageName)));
 }
 
-/** What both versions can do of what our tables have: domains, generated columns, identity, cycles of keys, triggers, no key at all. */
+/**
+ * Features of our tables that both versions support: domains, generated columns, identity, cycles of keys,
+ * triggers, no key at all.
+ */
 export const reduced = `
   create schema if not exists app_public;
   do $do$ begin
@@ -59,31 +62,31 @@ export const reducedRows = `
   insert into app_public.notes select id, 'Note ' || number from app_public.leads where number % 2 = 0;
   delete from app_public.declared where value = 'B'`;
 
-/** Where an upgrade is when it is killed. */
+/** The phase in which an upgrade is killed. */
 export type Phase = "folder" | "initdb" | "migrating" | "rows" | "switch";
 export const phases: readonly Phase[] = ["folder", "initdb", "migrating", "rows", "switch"];
 
-/** Begins an upgrade in a process of its own, and kills that, and nothing that it has started, in that phase. */
+/** Starts an upgrade in a separate process, and kills that process only, in the given phase. */
 export async function killUpgrade(dataDir: string, server: string, phase: Phase): Promise<void> {
   const made = join(await realpath(join(dataDir, "postgres")), "unfinished-upgrade");
   const child = startChild([join(import.meta.dirname, "upgradeChild.ts"), dataDir, server], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let told = "";
-  child.stdout!.setEncoding("utf8").on("data", (text: string) => (told += text));
+  let output = "";
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => (output += text));
   const entries = (folder: string) => readdir(folder).catch(() => []);
   const reached: Record<Phase, () => unknown> = {
     folder: async () => (await entries(join(made, "old"))).length > 0,
     initdb: async () => (await entries(made)).some((name) => name.startsWith("unfinished-")),
-    migrating: () => told.includes("Migrating"),
+    migrating: () => output.includes("Migrating"),
     rows: async () => (await entries(join(made, "old/pg_replslot"))).length > 0,
-    switch: () => told.includes("Putting"),
+    switch: () => output.includes("Putting"),
   };
   await until(
-    async () => ({ told, reached: await reached[phase](), ended: child.exitCode }),
+    async () => ({ output, reached: await reached[phase](), ended: child.exitCode }),
     (now) => now.reached || now.ended !== null,
     { withinMs: 60_000 },
   );
-  if (child.exitCode !== null) throw new Error(`It ended before it could be killed: ${told}`);
+  if (child.exitCode !== null) throw new Error(`It ended before it could be killed: ${output}`);
   await killChild(child);
 }

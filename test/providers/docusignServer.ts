@@ -9,7 +9,7 @@ import express, { type Request, type Response } from "express";
 import jwt from "jsonwebtoken";
 import { testCertificate } from "../harness/certificate.ts";
 
-/** Answers a request; `goOn` has it answered as always. */
+/** Handles a request; `goOn` applies the default handling. */
 type Answering = (request: Request, response: Response, goOn: () => void) => void;
 
 export interface HeldEnvelope {
@@ -17,11 +17,11 @@ export interface HeldEnvelope {
   transactionId: string;
   status: string;
   voidedReason?: string;
-  /** As it was sent. */
+  /** As received. */
   definition: any;
   document: Buffer;
   signers: any[];
-  /** How often its signers were asked once more. */
+  /** Number of reminders to its signers. */
   resent: number;
 }
 
@@ -31,18 +31,18 @@ export interface DocusignServer {
   config: { server: string; accountId: string };
   credentials: { integrationKey: string; userId: string; privateKey: string; webhookKey: string };
   envelopes: HeldEnvelope[];
-  /** Methods and paths of what it was asked, oldest first. */
-  asked: string[];
-  /** Answers what matches so, from now on, instead. */
+  /** Methods and paths of received requests, oldest first. */
+  requests: string[];
+  /** Replaces the handling of matching requests from now on. */
   answers(match: RegExp, answer: Answering | null): void;
-  /** What a signer does. */
+  /** Acts as a signer. */
   act(
     envelope: HeldEnvelope,
     email: string,
     what: "delivered" | "completed" | "declined",
     reason?: string,
   ): void;
-  /** Tells the service that something changed, as `eventNotification` asks it to. */
+  /** Sends a notification to the service, as configured by `eventNotification`. */
   notify(envelope: HeldEnvelope, to: string, key?: string): Promise<number>;
   close(): Promise<void>;
 }
@@ -64,7 +64,7 @@ export async function startDocusignServer(): Promise<DocusignServer> {
   };
   const accountId = randomUUID();
   const envelopes: HeldEnvelope[] = [];
-  const asked: string[] = [];
+  const requests: string[] = [];
   const special: { match: RegExp; answer: Answering }[] = [];
   const tokens = new Set<string>();
   const app = express();
@@ -72,7 +72,7 @@ export async function startDocusignServer(): Promise<DocusignServer> {
 
   app.use((request, response, next) => {
     const line = `${request.method} ${request.originalUrl}`;
-    asked.push(line);
+    requests.push(line);
     const found = special.find(({ match }) => match.test(line));
     if (found) found.answer(request, response, next);
     else next();
@@ -164,7 +164,7 @@ export async function startDocusignServer(): Promise<DocusignServer> {
     status,
     voidedReason,
   });
-  /** Asks those whose turn it is. */
+  /** Sends the envelope to the next signers. */
   function askNext(envelope: HeldEnvelope): void {
     const open = envelope.signers.filter(({ status }) => status !== "completed");
     const order = Math.min(...open.map(({ routingOrder }) => Number(routingOrder)));
@@ -182,7 +182,7 @@ export async function startDocusignServer(): Promise<DocusignServer> {
     config: { server: url, accountId },
     credentials,
     envelopes,
-    asked,
+    requests,
     answers(match, answer) {
       const at = special.findIndex((one) => one.match.source === match.source);
       if (at >= 0) special.splice(at, 1);

@@ -23,7 +23,7 @@ export const fact = (
   ...more,
 });
 
-/** Of a project, two homes for sale and one that is not. */
+/** Facts of a project: two homes for sale and one that is not. */
 export const known: Fact[] = [
   fact("lead", "name", "person", "Bo"),
   fact("project", "title", "name", "Harbour View"),
@@ -42,7 +42,7 @@ export const known: Fact[] = [
   fact("unit", "bedrooms", "count", "3", { unit: "103" }),
   fact("open_house", "startsAt", "time", "2031-05-03T14:00"),
 ];
-/** And what else the sentences are about. */
+/** Further facts of the sentences. */
 export const facts: Fact[] = [
   ...known,
   fact("project", "abstract.priceMin", "money", "425000.00", { currency: "CAD" }),
@@ -83,7 +83,7 @@ export const honest = [
   "I am happy to walk you through the next steps, one by one.",
   "If your plans have changed, just tell me and I will not write again.",
   "Your first question was about noise, and I am asking the site manager.",
-  // What a rule may take for more than it is.
+  // Sentences that a rule could misinterpret.
   "Would Tuesday or Wednesday work for a quick call?",
   "Are you free on Friday at 4 pm for a visit?",
   "Could we talk tomorrow, or is next week better for you?",
@@ -105,7 +105,7 @@ export const honest = [
   "Hätten Sie am Dienstag oder Mittwoch Zeit für ein Gespräch?",
   "Seriez-vous libre jeudi pour une visite ?",
   "¿Le vendría bien hablar el martes?",
-  // What facts say.
+  // Stated facts.
   "Unit 101 costs $425,000.",
   "Unit 101 has two bedrooms, one bathroom and 1,250 square feet.",
   "Unit 103 has three bedrooms and is listed at $499,000.",
@@ -307,7 +307,10 @@ export const wrong = [
   "Dr. Novak on the third floor is selling because of money troubles.",
 ];
 
-/** What no list of words will ever hold: it is let through, and whoever sends it is told that no fact says so. */
+/**
+ * Sentences that no list of words can detect: they are accepted, and the sender is warned that no fact
+ * supports them.
+ */
 export const loose = [
   "We could knock a bit off for a quick decision.",
   "Your down payment earns interest with us.",

@@ -2,7 +2,7 @@
 import type { AddressInfo } from "node:net";
 import express, { type Response } from "express";
 
-/** What a model says, before the protocol wraps it. */
+/** The output of a model, before the protocol wraps it. */
 export interface ModelAnswer {
   text?: string | null;
   stop?: "end" | "length" | "refusal";
@@ -22,11 +22,11 @@ export interface ReceivedRequest {
 
 export interface DraftServer {
   url: string;
-  asked: ReceivedRequest[];
-  /** What it says from now on. */
-  says(answer: (asked: ReceivedRequest) => ModelAnswer | Promise<ModelAnswer>): void;
-  /** How it answers from now on, past all protocols. */
-  answers(answer: (response: Response, asked: ReceivedRequest) => unknown): void;
+  requests: ReceivedRequest[];
+  /** Sets the output of the model from now on. */
+  says(answer: (request: ReceivedRequest) => ModelAnswer | Promise<ModelAnswer>): void;
+  /** Sets the raw response from now on, independent of the protocol. */
+  answers(answer: (response: Response, request: ReceivedRequest) => unknown): void;
   close(): Promise<void>;
 }
 
@@ -67,12 +67,12 @@ const wrap = {
 };
 
 export async function startDraftServer(): Promise<DraftServer> {
-  const asked: ReceivedRequest[] = [];
+  const requests: ReceivedRequest[] = [];
   const speak =
-    (say: (asked: ReceivedRequest) => ModelAnswer | Promise<ModelAnswer>) =>
+    (say: (request: ReceivedRequest) => ModelAnswer | Promise<ModelAnswer>) =>
     async (response: Response, one: ReceivedRequest) =>
       void response.json(wrap[one.protocol](await say(one)));
-  let answer: (response: Response, asked: ReceivedRequest) => unknown = speak(() => draft("Hello."));
+  let answer: (response: Response, request: ReceivedRequest) => unknown = speak(() => draft("Hello."));
   const app = express();
   app.use(express.json());
   for (const [protocol, path] of [
@@ -82,14 +82,14 @@ export async function startDraftServer(): Promise<DraftServer> {
     app.post(path, (request, response) => {
       const { content } = request.body.messages.find((message: any) => message.role === "user");
       const one = { protocol, headers: request.headers, body: request.body, message: JSON.parse(content) };
-      asked.push(one);
+      requests.push(one);
       void answer(response, one);
     });
   const server = app.listen(0, "127.0.0.1");
   await new Promise((done) => server.once("listening", done));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    requests,
     says: (say) => void (answer = speak(say)),
     answers: (next) => void (answer = next),
     close: () =>

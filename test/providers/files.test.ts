@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createFileStore, FileStoreFailed, type FileStore } from "../../src/providers/files/index.ts";
 import { startS3, type S3 } from "../harness/s3.ts";
 
-// Both stores keep the same promises: one in a folder, one in a server that speaks the S3 protocol.
+// Both stores have the same behaviour: one in a folder, one in a server that speaks the S3 protocol.
 
 let folder: string;
 let server: S3;
@@ -39,7 +39,7 @@ describe.each(Object.keys(stores))("%s", (name) => {
   });
   afterAll(() => store.close());
 
-  test("gives back what it took, whole and in part", async () => {
+  test("returns stored content, completely and in part", async () => {
     const [key, bytes] = [newKey(), randomBytes(100_000)];
     await putBytes(store, key, bytes);
     expect(await store.size(key)).toBe(100_000);
@@ -50,7 +50,7 @@ describe.each(Object.keys(stores))("%s", (name) => {
     expect((await buffer((await store.get(key, { start: 99_999, end: 99_999 }))!)).length).toBe(1);
   });
 
-  test("takes a content that arrives in pieces, larger than one part", async () => {
+  test("accepts content in chunks, larger than one part", async () => {
     const key = newKey();
     const piece = randomBytes(1_000_000);
     const pieces = Readable.from(Array.from({ length: 12 }, () => piece));
@@ -60,21 +60,21 @@ describe.each(Object.keys(stores))("%s", (name) => {
     expect(from.equals(piece)).toBe(true);
   });
 
-  test("takes a file", async () => {
+  test("accepts a file", async () => {
     const [key, bytes, path] = [newKey(), randomBytes(7_000_000), join(folder, newKey())];
     await writeFile(path, bytes);
     await store.put(key, { path }, { size: bytes.length, type });
     expect((await buffer((await store.get(key))!)).equals(bytes)).toBe(true);
   });
 
-  test("takes the same content again, also at the same time", async () => {
+  test("accepts the same content again, also concurrently", async () => {
     const [key, bytes] = [newKey(), randomBytes(1000)];
     await Promise.all([1, 2, 3].map(() => putBytes(store, key, bytes)));
     await putBytes(store, key, bytes);
     expect((await buffer((await store.get(key))!)).equals(bytes)).toBe(true);
   });
 
-  test("keeps nothing of a content that broke off", async () => {
+  test("stores nothing of incomplete content", async () => {
     const key = newKey();
     const broken = Readable.from(
       (async function* () {
@@ -86,7 +86,7 @@ describe.each(Object.keys(stores))("%s", (name) => {
     expect([await store.size(key), await store.get(key)]).toEqual([undefined, undefined]);
   });
 
-  test("says that there is nothing, and deletes what is there", async () => {
+  test("reports missing content, and deletes existing content", async () => {
     const [gone, there] = [newKey(), `${newKey()}.thumbnail`];
     expect([await store.size(gone), await store.get(gone)]).toEqual([undefined, undefined]);
     await putBytes(store, there, Buffer.from("x"));
@@ -97,7 +97,7 @@ describe.each(Object.keys(stores))("%s", (name) => {
   });
 });
 
-test("the folder keeps out of others' hands, and keys within it", async () => {
+test("the folder is not accessible to others, and keys cannot leave it", async () => {
   const dataDir = await mkdtemp(join(folder, "own-"));
   const store = createFileStore({ dataDir });
   const key = newKey();
@@ -110,7 +110,7 @@ test("the folder keeps out of others' hands, and keys within it", async () => {
     await expect(store.get(bad)).rejects.toThrow("Not a valid key");
 });
 
-test("what was begun and not finished is swept when it is old", async () => {
+test("unfinished uploads are swept when they are old", async () => {
   const { bucket, ...options } = server.options;
   const client = new S3Client({ ...options, forcePathStyle: true });
   const begin = () => client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: newKey() }));
@@ -140,7 +140,7 @@ test("what was begun and not finished is swept when it is old", async () => {
   expect(await server.unfinished()).toEqual([]);
 });
 
-test("a store that cannot be reached, or refuses the key, says so", async () => {
+test("an unreachable store, or one that refuses the key, is reported", async () => {
   const away = createFileStore({
     s3: { ...server.options, endpoint: "http://127.0.0.1:9" },
     dataDir: folder,

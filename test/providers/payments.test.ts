@@ -142,7 +142,7 @@ describe("cards", () => {
     expect(error).toMatchObject({ code });
   });
 
-  test("a number is refused by the sandbox too", async () => {
+  test("the sandbox refuses card numbers too", async () => {
     const answer = await api("POST", "/v1/payment_methods", {
       type: "card",
       "card[number]": "4242424242424242",
@@ -168,7 +168,7 @@ describe("cards", () => {
 });
 
 describe("payments", () => {
-  test("are made unconfirmed, and charged when they are confirmed", async () => {
+  test("are created unconfirmed, and charged when they are confirmed", async () => {
     const { made, state } = await pay("tok_visa");
     expect(made).toMatchObject({
       id: expect.stringMatching(/^pi_/),
@@ -192,7 +192,7 @@ describe("payments", () => {
     expect(await processor.cancelPayment(made.id)).toEqual(state);
   });
 
-  test("refused by the bank, they say why and wait for another card", async () => {
+  test("refused by the bank, they have the reason and wait for another card", async () => {
     const { state } = await pay("tok_chargeCustomerFail");
     expect(state).toMatchObject({
       status: "REQUIRES_PAYMENT_METHOD",
@@ -201,7 +201,7 @@ describe("payments", () => {
     });
   });
 
-  test("asked again under their key, they are the same; with anything else, refused", async () => {
+  test("repeated under their key, they are the same; with other parameters, refused", async () => {
     const { payment, made, state } = await pay("tok_visa");
     expect((await processor.createPayment(payment)).id).toBe(made.id);
     const again = await Promise.all(
@@ -217,8 +217,8 @@ describe("payments", () => {
 
   test.each([
     ["too much", { amount: "1000000.00" }, "amount_too_large"],
-    ["nobody's card", { cardId: "pm_nobody" }, "resource_missing"],
-    ["an account that is not there", { accountId: "acct_nobody" }, "resource_missing"],
+    ["an unknown card", { cardId: "pm_nobody" }, "resource_missing"],
+    ["an unknown account", { accountId: "acct_nobody" }, "resource_missing"],
   ])("refused: %s", async (_title, more, code) => {
     await expect(processor.createPayment(facts(more))).rejects.toMatchObject({
       name: "ProcessorRefusal",
@@ -239,7 +239,7 @@ describe("payments", () => {
 });
 
 describe("refunds", () => {
-  test("in part and again, found by our id; never above the charge, also fifty at once", async () => {
+  test("can be partial and repeated, found by our id; never exceed the charge, also fifty concurrently", async () => {
     const { state } = await pay("tok_visa");
     const { id } = state.charge!;
     const first = refund(id, "40.00");
@@ -257,7 +257,7 @@ describe("refunds", () => {
     expect(charge!.refunds.reduce((sum, { amount }) => sum + Number(amount), 0)).toBe(96);
   });
 
-  test("that pend come to their end by themselves; disputes keep the money", async () => {
+  test("complete by themselves while pending; disputes withhold the money", async () => {
     const { state } = await pay("tok_pendingRefund");
     const pending = await processor.refund(refund(state.charge!.id, "1.00"));
     expect(pending.status).toBe("PENDING");
@@ -281,7 +281,7 @@ describe("refunds", () => {
   });
 });
 
-test("an account takes payments when its people are known", async () => {
+test("an account accepts payments when its representatives are verified", async () => {
   const person = {
     id: "r1",
     organizationId: "o1",
@@ -312,23 +312,26 @@ test("an account takes payments when its people are known", async () => {
     status: "ONBOARDING",
     requirements: expect.arrayContaining(["representative.first_name"]),
   });
-  const told = await processor.submitPerson(account.id, person);
-  expect(told).toMatchObject({ status: "REQUIREMENTS_DUE", requirements: ["verification.document"] });
+  const submitted = await processor.submitPerson(account.id, person);
+  expect(submitted).toMatchObject({ status: "REQUIREMENTS_DUE", requirements: ["verification.document"] });
   await expect(processor.submitPerson(account.id, { ...person, id: "r2" })).rejects.toThrow(ProcessorRefusal);
   const moved = {
     ...person,
-    personId: told.id,
+    personId: submitted.id,
     version: 2,
     address: { ...person.address, thoroughfare: "1 Quay Street" },
   };
-  expect(await processor.submitPerson(account.id, moved)).toMatchObject({ id: told.id, status: "VERIFIED" });
+  expect(await processor.submitPerson(account.id, moved)).toMatchObject({
+    id: submitted.id,
+    status: "VERIFIED",
+  });
   expect(await processor.readAccount(account.id)).toMatchObject({
     status: "ENABLED",
     requirements: [],
-    people: [{ id: told.id, status: "VERIFIED" }],
+    people: [{ id: submitted.id, status: "VERIFIED" }],
   });
-  await processor.removePerson(account.id, told.id);
-  await processor.removePerson(account.id, told.id);
+  await processor.removePerson(account.id, submitted.id);
+  await processor.removePerson(account.id, submitted.id);
   expect((await processor.readAccount(account.id)).status).toBe("ONBOARDING");
   await processor.closeAccount(account.id);
   await processor.closeAccount(account.id);
@@ -336,7 +339,7 @@ test("an account takes payments when its people are known", async () => {
 });
 
 describe("the API of the sandbox", () => {
-  test("one key is one request: again the same answer, in parallel a conflict or that answer, another body an error", async () => {
+  test("one key is one request: a repeated one has the same response, a concurrent one a conflict or that response, another body is an error", async () => {
     const ask = (amount: string, key: string) =>
       api("POST", "/v1/payment_intents", { amount, currency: "cad" }, { "idempotency-key": key });
     const first = await ask("500", "k1");
@@ -355,7 +358,7 @@ describe("the API of the sandbox", () => {
     expect(new Set(made.map(({ body }) => body.id)).size).toBe(1);
     for (const { body } of many.filter(({ status }) => status !== 200))
       expect(body.error).toMatchObject({ type: "idempotency_error", code: "idempotency_key_in_use" });
-    // What was refused before anything happened is not kept.
+    // A request that was refused before it had an effect is not stored.
     expect((await ask("-1", "k3")).status).toBe(400);
     expect((await ask("500", "k3")).status).toBe(200);
   });
@@ -382,9 +385,9 @@ describe("the API of the sandbox", () => {
 });
 
 describe("events", () => {
-  test("are signed, told until they are taken, and listed", async () => {
+  test("are signed, sent until they are accepted, and listed", async () => {
     const since = Date.now() / 1000 - 1;
-    const heard: { body: Buffer; signature: string }[] = [];
+    const received: { body: Buffer; signature: string }[] = [];
     let fails = 1;
     const listener: RequestListener = (request, response) => {
       const parts: Buffer[] = [];
@@ -392,7 +395,10 @@ describe("events", () => {
       request.on("end", () => {
         response.writeHead(fails-- > 0 ? 500 : 200).end();
         if (fails < 0)
-          heard.push({ body: Buffer.concat(parts), signature: String(request.headers["stripe-signature"]) });
+          received.push({
+            body: Buffer.concat(parts),
+            signature: String(request.headers["stripe-signature"]),
+          });
       });
     };
     const receiver = await listening(listener);
@@ -412,14 +418,14 @@ describe("events", () => {
       },
       (remaining) => remaining === 0,
     );
-    const events = heard.map(({ body, signature }) => processor.readEvent(body, signature)!);
+    const events = received.map(({ body, signature }) => processor.readEvent(body, signature)!);
     expect(events.map(({ type }) => type).sort()).toEqual([
       "charge.succeeded",
       "payment_intent.created",
       "payment_intent.succeeded",
     ]);
     expect(new Set(events.map(({ objectId }) => objectId))).toEqual(new Set([state.id]));
-    const [{ body, signature }] = heard as [(typeof heard)[0]];
+    const [{ body, signature }] = received as [(typeof received)[0]];
     expect(processor.readEvent(Buffer.from(`${body} `), signature)).toBeUndefined();
     expect(processor.readEvent(body, undefined)).toBeUndefined();
     expect(processor.readEvent(body, signature.replace(/v1=..../, "v1=0000"))).toBeUndefined();
@@ -459,7 +465,7 @@ describe("events", () => {
   });
 });
 
-describe("a processor that fails", () => {
+describe("a failing processor", () => {
   const failing = async (listener: RequestListener) => {
     const server = await listening(listener);
     const client = createStripeProcessor({
@@ -486,13 +492,13 @@ describe("a processor that fails", () => {
     ["answers 503 without JSON", answer(503, "<html>"), true],
     ["has too many requests", answer(429, error("invalid_request_error")), true],
     ["does not know the key", answer(401, error("invalid_request_error")), false],
-    ["says nothing", () => {}, true],
-    ["hangs up", (request: any) => void request.socket.destroy(), true],
+    ["does not respond", () => {}, true],
+    ["disconnects", (request: any) => void request.socket.destroy(), true],
   ] as [string, RequestListener, boolean][])("%s", async (_title, listener, retryable) => {
     expect((await failing(listener)).retryable).toBe(retryable);
   });
 
-  test("is not there", async () => {
+  test("is unreachable", async () => {
     const client = createStripeProcessor({ secretKey: "sk_test_x", api: "http://127.0.0.1:9", ...addresses });
     await expect(client.readPayment("pi_1")).rejects.toMatchObject({
       name: "ProcessorFailure",

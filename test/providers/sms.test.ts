@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 beforeEach(() => {
   server.messages.length = 0;
-  server.asked.length = 0;
+  server.attempts.length = 0;
   server.answers((response, take) => response.status(201).json(take()));
 });
 
@@ -47,10 +47,10 @@ test("the outbox has one private file per message, however often it is sent", as
   }
 });
 
-test("a message goes as a form, with the account's key, from a number or a messaging service", async () => {
+test("a message is sent as a form, with the account's key, from a number or a messaging service", async () => {
   const taken = await server.provider().send(message);
   expect(taken).toEqual({ id: server.messages[0]!.sid, status: "ACCEPTED" });
-  const { form, authorization } = server.asked[0]!;
+  const { form, authorization } = server.attempts[0]!;
   expect(form).toEqual({
     To: "+14165550100",
     Body: "Grüße & 100 %",
@@ -60,14 +60,14 @@ test("a message goes as a form, with the account's key, from a number or a messa
   expect(authorization).toBe(`Basic ${Buffer.from("AC1:token of the tests").toString("base64")}`);
   const service = `MG${"0".repeat(32)}`;
   await server.provider({ sender: service, notices: false }).send(message);
-  expect(server.asked[1]!.form).toEqual({
+  expect(server.attempts[1]!.form).toEqual({
     To: "+14165550100",
     Body: "Grüße & 100 %",
     MessagingServiceSid: service,
   });
 });
 
-test("an address for notices is given only where the provider can reach it", async () => {
+test("a callback URL is only given if the provider can reach it", async () => {
   const twilio = { accountSid: "AC1", authToken: "t", sender: "+14165550199", api: server.api };
   for (const baseUrl of [
     "https://localhost:8443",
@@ -76,7 +76,7 @@ test("an address for notices is given only where the provider can reach it", asy
     "https://plat.example",
   ])
     await createSmsProvider({ twilio, dataDir: "/nowhere", baseUrl }).send(message);
-  expect(server.asked.map(({ form }) => "StatusCallback" in form)).toEqual([false, false, false, true]);
+  expect(server.attempts.map(({ form }) => "StatusCallback" in form)).toEqual([false, false, false, true]);
 });
 
 test.each([
@@ -85,7 +85,7 @@ test.each([
   [400, 21612, SmsRefused, { stopped: false }, /cannot be reached/],
   [400, 21610, SmsRefused, { stopped: true }, /answered STOP/],
   [400, 99999, SmsRefused, { stopped: false }, /for good \(99999\)\.$/],
-  // What the operator can put right.
+  // Errors that the operator can correct.
   [400, 21606, SmsDeferred, { mayBeTaken: false }, /service's settings \(400\) \(21606\); tell its operator/],
   [400, 21408, SmsDeferred, { mayBeTaken: false }, /not enabled/],
   [401, 20003, SmsDeferred, { mayBeTaken: false }, /service's settings/],
@@ -97,7 +97,7 @@ test.each([
   const error = await failure(server.provider().send(message));
   expect(error).toBeInstanceOf(kind);
   expect(error).toMatchObject({ ...rest, message: expect.stringMatching(text) });
-  // What the provider says may quote the number.
+  // The error message of the provider may contain the number.
   expect(error.message).not.toMatch(/14165550100/);
 });
 
@@ -117,7 +117,7 @@ test.each([
   });
 });
 
-test("without an answer that can be read the provider may have the message", async () => {
+test("without a readable response, the provider may have accepted the message", async () => {
   const provider = server.provider({ timeoutMs: 2_000 });
   for (const [answer, text] of [
     [(response: any) => response.status(201).send('{"sid": "SM'), /cannot be read/],
@@ -137,7 +137,7 @@ test("without an answer that can be read the provider may have the message", asy
   expect(await failure(gone.provider().send(message))).toMatchObject({ mayBeTaken: false });
 });
 
-test("a message is found by number, text and time, and never one that is known", async () => {
+test("a message is found by number, text and time, except for known ones", async () => {
   const provider = server.provider();
   const sent = await provider.send(message);
   const since = new Date();
@@ -151,7 +151,7 @@ test("a message is found by number, text and time, and never one that is known",
   server.messages[0]!.direction = "inbound";
   expect(await provider.find(sought)).toBeUndefined();
   server.messages[0]!.direction = "outbound-api";
-  // Behind others, on the third page; older pages are not asked for.
+  // Behind others, on the third page; older pages are not requested.
   for (let n = 0; n < 120; n += 1)
     server.messages.push({ ...server.messages[0]!, sid: sidOf(), body: `${n}` });
   expect(await provider.find(sought)).toEqual(sent);
@@ -162,7 +162,7 @@ test("a message is found by number, text and time, and never one that is known",
   expect(server.lists - before).toBe(1);
 });
 
-test("signatures are those of the provider's own documentation", () => {
+test("signatures are those of the provider's documentation", () => {
   const params = new URLSearchParams({
     To: "+18005551212",
     From: "+14158675309",
@@ -175,7 +175,7 @@ test("signatures are those of the provider's own documentation", () => {
   );
 });
 
-test("notices are read when they are signed", () => {
+test("signed notifications are accepted", () => {
   const read = server.provider().readNotice!;
   const status = notice({ MessageSid: "SM1", MessageStatus: "undelivered", ErrorCode: "30006" }, id);
   expect(read(status)).toEqual({
@@ -192,7 +192,7 @@ test("notices are read when they are signed", () => {
     meaning: null,
   });
   expect(read(notice({ ...answer, OptOutType: "STOP" }))).toMatchObject({ meaning: "STOP" });
-  // Of no interest.
+  // Ignored notifications.
   for (const one of [
     notice({ ...answer, From: "whatsapp:+14165550100" }),
     notice({ MessageSid: "SM1", MessageStatus: "new-word" }, id),

@@ -16,17 +16,17 @@ export interface Listed {
 
 export interface TwilioServer {
   api: string;
-  /** What it has taken, oldest first. */
+  /** Accepted messages, oldest first. */
   messages: Listed[];
-  /** The forms and headers of all tries to send. */
-  asked: { form: Record<string, string>; authorization: string | undefined }[];
-  /** How often it was asked for its list. */
+  /** The forms and headers of all attempts to send. */
+  attempts: { form: Record<string, string>; authorization: string | undefined }[];
+  /** Number of requests for the list. */
   lists: number;
-  /** How it answers a message from now on; `take` takes it and gives what the real one would say. */
+  /** Sets the handling of messages from now on; `take` accepts the message and returns the real response. */
   answers(answer: (response: Response, take: () => Listed, form: Record<string, string>) => unknown): void;
   /** Refuses like the real one. */
   refusal(response: Response, status: number, code: number): void;
-  /** The provider as it is configured for the real one. */
+  /** The production provider, configured for this server. */
   provider(more?: Partial<TwilioOptions>): SmsProvider;
   close(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface TwilioServer {
 export const baseUrl = "https://plat.example";
 const authToken = "token of the tests";
 
-/** What the provider sends to /webhooks/messages, signed. */
+/** A signed notification of the provider to /webhooks/messages. */
 export function notice(params: Record<string, string>, messageId?: string, token = authToken) {
   const path = `/webhooks/messages${messageId ? `?message=${messageId}` : ""}`;
   const form = new URLSearchParams(params);
@@ -46,7 +46,7 @@ export const sidOf = (): string => `SM${randomBytes(16).toString("hex")}`;
 export async function startTwilioServer(): Promise<TwilioServer> {
   const list = "/2010-04-01/Accounts/AC1/Messages.json";
   const messages: Listed[] = [];
-  const asked: TwilioServer["asked"] = [];
+  const attempts: TwilioServer["attempts"] = [];
   const plain = (response: Response, take: () => Listed) => void response.status(201).json(take());
   let answer: Parameters<TwilioServer["answers"]>[0] = plain;
   let lists = 0;
@@ -54,7 +54,7 @@ export async function startTwilioServer(): Promise<TwilioServer> {
   app.use(express.urlencoded({ extended: false }));
   app.post(list, (request, response) => {
     const form = request.body as Record<string, string>;
-    asked.push({ form, authorization: request.get("authorization") });
+    attempts.push({ form, authorization: request.get("authorization") });
     void answer(
       response,
       () => {
@@ -89,7 +89,7 @@ export async function startTwilioServer(): Promise<TwilioServer> {
   return {
     api,
     messages,
-    asked,
+    attempts,
     get lists() {
       return lists;
     },

@@ -1,24 +1,27 @@
 import { Client } from "pg";
-// oxlint-disable-next-line no-restricted-imports -- looks at an interval
+// oxlint-disable-next-line no-restricted-imports -- polls at an interval
 import { setTimeout as delay } from "node:timers/promises";
 
 export interface LockWait {
-  /** Who waited: the name of the connection. */
+  /** The application name of the waiting connection. */
   who: string;
   relation: string;
   mode: string;
-  /** As far as it was seen. */
+  /** The observed duration. */
   ms: number;
 }
 
 export interface LockWatch {
-  /** The longest first; one for each that waited. */
+  /** The longest first; one for each waiting statement. */
   stop(): Promise<LockWait[]>;
 }
 
 const everyMs = 5;
 
-/** Looks every few milliseconds who waits for the lock of a table. @param connectionString of a superuser */
+/**
+ * Checks every few milliseconds which sessions wait for a table lock.
+ * @param connectionString of a superuser
+ */
 export async function watchLocks(connectionString: string): Promise<LockWatch> {
   const client = new Client({ connectionString, application_name: "plat watch" });
   await client.connect();

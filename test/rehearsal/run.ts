@@ -8,7 +8,7 @@
 import { execFile } from "node:child_process";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-// oxlint-disable-next-line no-restricted-imports -- the load goes on for so long
+// oxlint-disable-next-line no-restricted-imports -- the duration of the load
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Client } from "pg";
@@ -25,7 +25,7 @@ const leads = Number(process.env.REHEARSAL_LEADS ?? 20_000);
 const repository = resolve(import.meta.dirname, "../..");
 const run = promisify(execFile);
 
-/** The code of a commit, with the packages that are here. */
+/** Checks out the code of a commit, with the packages of this one. */
 async function codeOf(commit: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const archive = join(folder, "code.tar");
@@ -34,7 +34,7 @@ async function codeOf(commit: string, folder: string): Promise<void> {
   await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
 }
 
-/** Gives the demo's project many leads, so that what goes through a table takes its time. */
+/** Adds many leads to the demo's project, so that scans of the table take time. */
 async function fill(connectionString: string, projectId: string): Promise<void> {
   const client = new Client({ connectionString });
   await client.connect();

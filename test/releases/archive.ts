@@ -5,7 +5,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 
 const block = 512;
 
-/** Packs what lies below a folder, symbolic links as what they lead to; `keep` decides on each path. */
+/** Packs the contents of a folder, following symbolic links; `keep` selects paths. */
 export async function pack(folder: string, keep: (path: string) => boolean): Promise<Buffer> {
   const parts: Buffer[] = [];
   const add = async (path: string): Promise<void> => {

@@ -18,7 +18,7 @@ const [name, existing] = process.argv.slice(2);
 if (!name || !/^[\w.-]+$/.test(name))
   throw new Error("Say what the release is called: npm run release:data -- 1.0.0");
 
-/** What a start makes anew, or does not need. */
+/** Files that a start creates again, or does not need. */
 const omitted =
   /^(?:outbox|incoming|service\.lock|postgres\.log.*|certificate\.pem|key\.pem|postgres\/README|postgres\/data\/postmaster\.\w+)$/;
 
@@ -36,7 +36,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** As `npm start` does, until the demo's payments and jobs are through. */
+/** Runs the service like `npm start`, until the demo's payments and jobs are completed. */
 async function runOnce(dataDir: string): Promise<void> {
   const service = spawn(process.execPath, ["src/server.ts"], {
     cwd: resolve(import.meta.dirname, "../.."),
@@ -53,7 +53,7 @@ async function runOnce(dataDir: string): Promise<void> {
   if (code !== 0) throw new Error(`The service ended with ${code}:\n${output}`);
 }
 
-/** Every table rewritten, and of the write-ahead log only the segment that ends it. */
+/** Rewrites every table, and keeps only the last segment of the WAL. */
 async function shrink(dataDir: string): Promise<void> {
   const postgres = await startEmbeddedPostgres({ dataDir, fast: true });
   let last: string | undefined;

@@ -9,14 +9,14 @@ import { unpack } from "./archive.ts";
 
 const ending = ".tar.zst";
 
-/** The data folders that are kept in test/releases, by name. */
+/** The data folders in test/releases, by name. */
 export function keptReleases(): string[] {
   return readdirSync(import.meta.dirname)
     .filter((file) => file.endsWith(ending))
     .map((file) => file.slice(0, -ending.length));
 }
 
-/** Such a folder as its version left it, in a place of the test's own. */
+/** Unpacks such a folder into a temporary one. */
 export async function unpackRelease(name: string): Promise<AsyncDisposable & { path: string }> {
   const folder = await temporaryFolder();
   await unpack(await readFile(join(import.meta.dirname, name + ending)), folder.path);

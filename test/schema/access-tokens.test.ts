@@ -4,8 +4,8 @@ import { createTestDatabase, poolOf, type TestDatabase } from "../harness/databa
 import { createPeople, type People } from "../harness/people.ts";
 import { until } from "../harness/until.ts";
 
-// Tokens that create tokens, at the moment at which somebody revokes them: whichever transaction comes first, no child of
-// a revoked token lives.
+// Tokens that create tokens while they are being revoked: in any order of the transactions, no child of a
+// revoked token remains valid.
 
 let database: TestDatabase;
 let owner: Pool;
@@ -33,7 +33,7 @@ interface Token {
   token: string;
 }
 
-/** A transaction of Ann's, with an access token of hers or signed in. */
+/** A transaction of Ann, with one of her access tokens or signed in. */
 async function transaction(token?: Token): Promise<Client> {
   const client = new Client({ connectionString: database.ownerUrl });
   await client.connect();
@@ -65,7 +65,7 @@ async function works({ token }: Token): Promise<boolean> {
   return rowCount === 1;
 }
 
-/** Waits until some statement waits for a lock. */
+/** Waits until a statement waits for a lock. */
 const somebodyWaits = () =>
   until(
     async () =>
@@ -77,7 +77,7 @@ const somebodyWaits = () =>
     (amount) => amount === 1,
   );
 
-test("a child that is created, and not committed, while its parent is revoked ends with it", async () => {
+test("a child that is created but not committed while its parent is revoked ends with it", async () => {
   const parent = await create();
   const creating = await transaction(parent);
   const { rows } = await creating.query<Token>(creation);
@@ -94,13 +94,13 @@ test("a child that is created, and not committed, while its parent is revoked en
   );
 });
 
-test("a parent that is being revoked creates none", async () => {
+test("a parent that is being revoked cannot create children", async () => {
   const parent = await create();
   const revoking = await transaction();
   await revoking.query(revocation, [parent.id]);
   const creating = await transaction(parent);
   const created = creating.query(creation);
-  // Heard at once, so that a refusal before the end of this test is no unheard one.
+  // A handler is attached immediately, so that an early refusal does not count as unhandled.
   const refused = created.catch((error: unknown) => error);
   await somebodyWaits();
   await revoking.query("commit");
@@ -137,7 +137,7 @@ test("a grandchild ends with the grandparent, also one that is created at that m
   expect(await refused).toMatchObject({ code: "PLAT0" });
 });
 
-test("what a token makes while it is revoked does not stay, whichever comes first", async () => {
+test("objects that a token creates while it is revoked end with it, in any order", async () => {
   const organization = await people.organization("Homes", { [ann]: "OWNER" });
   const make = `select id from app_public.create_workflow(jsonb_build_object('organization_id', '${organization}', 'name', 'x',
     'subject_type', 'LEAD', 'trigger', '{"type": "MANUAL"}'::jsonb), array[row('STOP', null, '{}', null, null)::app_public.workflow_step_input], '{}')`;
@@ -168,12 +168,12 @@ test("what a token makes while it is revoked does not stay, whichever comes firs
   expect(await refused).toMatchObject({ code: "PLAT0", detail: expect.stringContaining("UNAUTHENTICATED") });
 });
 
-test("a token asks for those above it whenever it is used", async () => {
+test("a token is only valid if its ancestors are", async () => {
   const [first] = [await create()];
   const second = await create(first);
   const third = await create(second);
   expect(await works(third)).toBe(true);
-  // However it came to it: a child that nobody revoked does not outlive what it came from.
+  // Even a child that was not revoked itself is not valid.
   await owner.query("update app_public.access_tokens set revoked_at = now() where id = $1", [first.id]);
   expect([await works(first), await works(second), await works(third)]).toEqual([false, false, false]);
   await owner.query("update app_public.access_tokens set revoked_at = null where id = $1", [first.id]);
@@ -182,7 +182,7 @@ test("a token asks for those above it whenever it is used", async () => {
   expect([await works(first), await works(second), await works(third)]).toEqual([true, false, false]);
 });
 
-test("of two that make the last one within the limit, at the same moment, one is refused", async () => {
+test("of two concurrent creations of the last token within the limit, one is refused", async () => {
   await owner.query("update app_public.access_tokens set revoked_at = now() where revoked_at is null");
   await owner.query(
     "insert into app_public.access_tokens (user_id, name, prefix) select $1, 'n', 'plat_' from generate_series(1, 99)",

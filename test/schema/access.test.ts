@@ -1,17 +1,19 @@
 /**
- * Which rows of each table whom the policies let reach, and by which command: by every part that somebody can have, and by tokens for
- * one permission each. access.txt is the specification: below tables with their commands the viewers, each with the rows they reach.
+ * Which rows of each table each viewer can reach, by command: viewers in every role that a person can have,
+ * and tokens for one permission each. access.txt is the specification: for groups of tables with their
+ * commands, it lists the viewers with the rows that they reach.
  *
- * Rows are named by their project and by whom they are assigned to, such as View/seller; in brackets what varies. Harbour owns the
- * projects View (private; other organizations have parts in it), Quiet (leads are one's own), Park (public), Hidden (unlisted) and Old
- * (archived); Summit owns Peak. Two more organizations have roles in View to which rows of role_permissions give every permission,
- * for all records and for own ones.
+ * Rows are named by their project and their assignee, such as View/seller, with variants in brackets. Harbour
+ * owns the projects View (private; other organizations are affiliated), Quiet (members only see their own
+ * leads), Park (public), Hidden (unlisted) and Old (archived); Summit owns Peak. Two more organizations have
+ * roles in View that have every permission by rows of role_permissions, one for all records and one for own
+ * ones.
  *
- * answers.txt says the same of computed fields, masked columns and functions that take an id: of which rows whom they tell something. They
- * are asked about rows that the viewer sees and about those they do not.
+ * answers.txt specifies the same for computed fields, masked columns and functions that take an id: for which
+ * rows each viewer gets a result. They are called for visible and for invisible rows.
  *
- * A new table or field, or a policy that was changed, shows as a difference. Read it as the change that it is to everybody's data; then
- * write the files anew by WRITE_ACCESS=1 npm test -- test/schema/access.test.ts.
+ * A new table or field, or a changed policy, appears as a difference. Review it as a change of access to
+ * everybody's data; then update the files with WRITE_ACCESS=1 npm test -- test/schema/access.test.ts.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +47,7 @@ beforeAll(async () => {
   await client.connect();
   world = await startRows(client);
   answering = await startAnswers(client, world);
-  // PERF: viewers ask the same one after the other.
+  // PERF: viewers execute the same statements one after the other.
   await client.query("begin; set local plan_cache_mode = force_generic_plan");
   reach = await reachOf(client, world);
   answers = await answersOf(client, world, answering);
@@ -57,10 +59,10 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** What organizations show to everybody, whatever their projects. */
+/** Records that organizations show to everybody, independent of their projects. */
 const ofOrganizations = /^app_public\.(organization_avatars|project_collections) select$/;
 
-/** Cells for which something holds, as they would be looked for in the file. */
+/** Cells that satisfy a condition, in a form that can be found in the file. */
 function cells(is: (who: string, labels: string[], what: string) => boolean): string[] {
   return [...reach].flatMap(([what, byViewer]) =>
     [...byViewer]
@@ -69,13 +71,13 @@ function cells(is: (who: string, labels: string[], what: string) => boolean): st
   );
 }
 
-test("everybody reaches the rows that access.txt says, and no others", () => {
+test("each viewer reaches exactly the rows in access.txt", () => {
   const found = describeReach(reach, world);
   if (process.env.WRITE_ACCESS) writeFileSync(file, found);
   expect(found.split("\n")).toEqual(readFileSync(file, "utf8").split("\n"));
 });
 
-test("everybody sees the rows listed in answers.txt only", () => {
+test("each viewer gets results exactly for the rows in answers.txt", () => {
   const found = describeReach(
     answers,
     world,
@@ -85,7 +87,7 @@ test("everybody sees the rows listed in answers.txt only", () => {
   expect(found.split("\n")).toEqual(readFileSync(answersFile, "utf8").split("\n"));
 });
 
-test("masking views return for visible rows what the column functions return", () => {
+test("masking views return the results of the column functions for visible rows", () => {
   const different: string[] = [];
   let given = 0;
   for (const one of answering)
@@ -93,11 +95,11 @@ test("masking views return for visible rows what the column functions return", (
       const inView = masked.get(one.name)?.get(viewer.name);
       if (!inView) continue;
       const seen = masked.get(one.table.replace("app_public.", "app_hidden.masked_"))!.get(viewer.name)!;
-      const told = answers.get(one.name)!.get(viewer.name) ?? [];
-      const asked = testedRows(world, one, viewer);
-      for (const label of seen.filter((row) => asked.has(row))) {
+      const listed = answers.get(one.name)!.get(viewer.name) ?? [];
+      const tested = testedRows(world, one, viewer);
+      for (const label of seen.filter((row) => tested.has(row))) {
         if (inView.includes(label)) given += 1;
-        if (inView.includes(label) !== told.includes(label))
+        if (inView.includes(label) !== listed.includes(label))
           different.push(`${one.name}, ${viewer.name}: ${label}`);
       }
     }
@@ -105,8 +107,8 @@ test("masking views return for visible rows what the column functions return", (
   expect(different).toEqual([]);
 });
 
-test("lists of values and other tables that are the same for everybody are read whole by everybody", async () => {
-  // Apps are offered to whoever is signed in.
+test("tables of values and other tables that are the same for everybody are readable as a whole", async () => {
+  // Only signed-in users see the applications.
   const ofUsers = new Set(["app_public.integration_apps"]);
   await client.query("begin");
   const all = await readOpenTables(client, world, "plat_owner");
@@ -121,7 +123,7 @@ test("lists of values and other tables that are the same for everybody are read 
   expect(byVisitor).toEqual(new Map([...all].map(([name, count]) => [name, ofUsers.has(name) ? 0 : count])));
 });
 
-// What follows holds whatever the file says.
+// The following holds independent of the file.
 
 test("deleted rows are invisible to everybody", () => {
   const isDeleted = /, deleted|^(account|organization|project) deleted$/;
@@ -130,7 +132,7 @@ test("deleted rows are invisible to everybody", () => {
   ).toEqual([]);
 });
 
-test("visitors write nothing, and read what is public", () => {
+test("visitors write nothing, and read public rows only", () => {
   const isPublic = /^(Park|Hidden|project (Park|Hidden)|organization Harbour)/;
   expect(
     cells((who, labels, what) => who === "visitor" && !what.endsWith(" select") && labels.length > 0),
@@ -146,7 +148,7 @@ test("visitors write nothing, and read what is public", () => {
   ).toEqual([]);
 });
 
-test("organizations reach nothing of each other but what is public, or a part in a project gives them", () => {
+test("organizations only reach rows of each other that are public, or by an affiliation", () => {
   const outsiders = /^(outsider|outside member)$/;
   const inOther = /^(View|Quiet|Old|project (View|Quiet|Old))/;
   expect(
@@ -181,7 +183,7 @@ test("organizations reach nothing of each other but what is public, or a part in
   ).toEqual([]);
 });
 
-test("permission checks in a project match the sets of organizations and projects, computed or passed on, for every permission", async () => {
+test("permission checks in a project match the sets of organizations and projects, computed or passed, for every permission", async () => {
   await client.query("begin");
   const { different, allowed, handed } = await differentSets(client, world);
   await client.query("rollback");
@@ -190,7 +192,7 @@ test("permission checks in a project match the sets of organizations and project
   expect(different).toEqual([]);
 });
 
-test("a token with a permission to read writes nothing", () => {
+test("a token with a read permission cannot write", () => {
   const reads = /'s token for (\w+\.read,?)+$/;
   expect(
     cells((who, labels, what) => reads.test(who) && !what.endsWith(" select") && labels.length > 0),

@@ -29,10 +29,10 @@ const names = [
   "buyer",
   "reserving",
 ];
-/** Of each table. */
+/** Number of rows per table. */
 const mostRows = 3;
 
-test("an explanation says of each record what the policies show the person", async () => {
+test("explanations agree with the policies for each record and person", async () => {
   const { rows: organizations } = await client.query(
     "select id from app_public.organizations where name = 'Harbour'",
   );

@@ -38,7 +38,7 @@ const advertise = `mutation ($input: UploadAdvertisementInput!) { uploadAdvertis
   id url thumbnailUrl title alt sequence shownUntil filemime leadSource { id }
 } }`;
 
-test("uploads both ways, changes, lists and deletes a picture of another record than a project", async () => {
+test("a picture of another record than a project is uploaded both ways, changed, listed and deleted", async () => {
   const answer = await upload(
     world,
     world.ada,
@@ -83,7 +83,7 @@ test("uploads both ways, changes, lists and deletes a picture of another record 
   expect(rows).toEqual([{ project_id: world.project.id, organization_id: world.harbour.id }]);
 });
 
-test("takes the permission that it names, and is seen with its record", async () => {
+test("requires the permission in its definition, and is visible with its record", async () => {
   const input = { leadSourceId: sourceId, file };
   const { uploadAdvertisement } = await world.ada.get(advertise, { input });
   expect(await world.max.refused(advertise, { input })).toMatchObject({
@@ -98,7 +98,7 @@ test("takes the permission that it names, and is seen with its record", async ()
   expect((await world.anonymous.get(byId, uploadAdvertisement)).advertisement).toBeNull();
 });
 
-test("documents are seen by the team, and by those who see the record where they are public", async () => {
+test("documents are visible to the team, and public ones to all viewers of the record", async () => {
   const mutation = `mutation ($input: UploadProjectAwardInput!) { uploadProjectAward(input: $input) { id public } }`;
   const input = {
     projectId: world.project.id,

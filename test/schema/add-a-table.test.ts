@@ -37,7 +37,7 @@ const create = (input: Record<string, unknown>) =>
 const billboard = async (input: Record<string, unknown>): Promise<any> =>
   (await world.owen.get(...create(input))).createBillboard;
 
-test("creates, with defaults, an enumeration, exact decimals and a slug as id of the project", async () => {
+test("creates records with defaults, an enumeration, exact decimals, and a project given by slug", async () => {
   expect(
     await billboard({
       name: " Corner of King ",
@@ -64,12 +64,12 @@ test.each([
   [{ name: "A", size: "HUGE" }, /HUGE/],
   [{ name: "A", putUpOn: "2026-02-30" }, /Not a valid date/],
   [{ name: "A", size: "LARGE" }, /A large billboard needs its monthly rent/],
-])("refuses %j with BAD_USER_INPUT", async (input, said) => {
+])("refuses %j with BAD_USER_INPUT", async (input, expected) => {
   const { code, field, message } = await world.owen.refused(...create(input));
-  expect([code, `${field} ${message}`]).toEqual(["BAD_USER_INPUT", expect.stringMatching(said)]);
+  expect([code, `${field} ${message}`]).toEqual(["BAD_USER_INPUT", expect.stringMatching(expected)]);
 });
 
-test("updates what is given, and refuses a lost update", async () => {
+test("updates given fields, and refuses a lost update", async () => {
   const { id } = await billboard({ name: "Before", monthlyRent: "900" });
   const update = `mutation ($input: UpdateBillboardInput!) { updateBillboard(input: $input) { name monthlyRent version } }`;
   const { updateBillboard } = await world.ada.get(update, {
@@ -91,7 +91,7 @@ test("updates what is given, and refuses a lost update", async () => {
   ).toBeNull();
 });
 
-test("deletes softly: gone from every list and look-up, its row and its history remain", async () => {
+test("deletes softly: not in any list or look-up, but its row and its history remain", async () => {
   const { id } = await billboard({ name: "Rotten" });
   const data = await world.owen.get(
     `mutation ($id: ID!) { deleteBillboard(input: { id: $id }) { id deleted project { slug } } }`,
@@ -137,7 +137,7 @@ describe("lists", () => {
   };
   const here = () => `projectIds: ["${projectId}"]`;
 
-  test("newest first, cut and skipped", async () => {
+  test("newest first, with first and offset", async () => {
     expect(await names(`filter: { ${here()} }`)).toBe("dcba");
     expect(await names(`filter: { ${here()} }, first: 2, offset: 1`)).toBe("cb");
     expect(await world.max.refused("{ billboards(first: 1001) { id } }")).toMatchObject({
@@ -159,7 +159,7 @@ describe("lists", () => {
     );
   });
 
-  test("ordered by a column that an index holds", async () => {
+  test("ordered by an indexed column", async () => {
     expect(await names(`filter: { ${here()} }, orderBy: [MONTHLY_RENT_DESC]`)).toBe("cdba");
     expect(await names(`filter: { ${here()} }, orderBy: [MONTHLY_RENT_ASC], first: 1`)).toBe("a");
   });
@@ -199,7 +199,7 @@ describe("lists", () => {
     expect(next.billboardsConnection.nodes).toEqual([{ name: "b" }, { name: "a" }]);
   });
 
-  test("on the project, in as many statements for many as for one", async () => {
+  test("on the project, with the same number of statements for many as for one", async () => {
     const { result, count } = await world.statements(() =>
       world.max.get(
         `query ($id: ID!) { project(id: $id) { billboards(filter: { size: [SMALL] }, orderBy: [ID_ASC]) { name } } }`,
@@ -211,7 +211,7 @@ describe("lists", () => {
   });
 });
 
-test("writes events of what changed, and shows them as the record's history", async () => {
+test("writes events of changes, and shows them as the record's history", async () => {
   const { id } = await billboard({ name: "Old", monthlyRent: "10" });
   await world.ada.get(`mutation ($id: ID!) { updateBillboard(input: { id: $id, name: "New" }) { id } }`, {
     id,
@@ -247,13 +247,13 @@ test("writes events of what changed, and shows them as the record's history", as
 });
 
 describe("permissions", () => {
-  const look = `query ($id: ID!, $project: ID!) {
+  const query = `query ($id: ID!, $project: ID!) {
     billboard(id: $id) { name } billboards { id } project(id: $project) { billboards { id } }
   }`;
 
-  test("a member reads and does not write", async () => {
+  test("a member can read but not write", async () => {
     const { id } = await billboard({ name: "Seen" });
-    const seen = await world.max.get(look, { id, project: world.project.id });
+    const seen = await world.max.get(query, { id, project: world.project.id });
     expect(seen.billboard).toEqual({ name: "Seen" });
     expect(seen.project.billboards.length).toBeGreaterThan(0);
     expect(await world.max.refused(...create({ name: "Mine" }))).toMatchObject({
@@ -267,14 +267,14 @@ describe("permissions", () => {
       expect(await world.max.refused(`mutation ($id: ID!) { ${operation} { id } }`, { id })).toMatchObject({
         code: "FORBIDDEN",
       });
-    expect((await world.owen.get(look, { id, project: world.project.id })).billboard).toEqual({
+    expect((await world.owen.get(query, { id, project: world.project.id })).billboard).toEqual({
       name: "Seen",
     });
   });
 
-  test("for another organization nothing is there", async () => {
+  test("another organization sees nothing", async () => {
     const { id } = await billboard({ name: "Hidden" });
-    const seen = await world.olga.get(look, { id, project: world.project.id });
+    const seen = await world.olga.get(query, { id, project: world.project.id });
     expect(seen).toEqual({ billboard: null, billboards: [], project: null });
     expect(
       (await world.olga.get("{ billboardsConnection { totalCount } }")).billboardsConnection.totalCount,
@@ -289,14 +289,15 @@ describe("permissions", () => {
       });
   });
 
-  test("visitors see none, be the project public, and write none", async () => {
+  test("visitors cannot read any, even of a public project, or write", async () => {
     const { id } = await billboard({ name: "On the street" });
     await world.owen.get(
       `mutation ($id: ID!) { updateProject(input: { id: $id, visibility: PUBLIC }) { id } }`,
       { id: world.project.id },
     );
-    const { data, errors } = await world.anonymous.ask(look, { id, project: world.project.id });
-    // No policy says that visitors see any, so whoever asks is told to sign in; of a public project, null says "not theirs to see".
+    const { data, errors } = await world.anonymous.ask(query, { id, project: world.project.id });
+    // No policy permits visitors to read any, so they are asked to sign in; for a public project, the field
+    // is null.
     expect(data).toEqual({ billboard: null, billboards: null, project: { billboards: null } });
     expect(errors!.map(({ path, extensions }) => [path, extensions.code])).toEqual([
       [["billboard"], "UNAUTHENTICATED"],
@@ -307,7 +308,7 @@ describe("permissions", () => {
     });
   });
 
-  test("an archived project's are read-only", async () => {
+  test("records of an archived project are read-only", async () => {
     const { createProject } = await world.owen.get(
       `mutation ($id: ID!) { createProject(input: { organizationId: $id, title: "Closed" }) { id } }`,
       { id: world.harbour.id },
@@ -336,14 +337,14 @@ test("a masked note is hidden from an agency in its field and its history", asyn
     { id },
   );
   await affiliate(world, world.project, world.summit, "MARKETER");
-  const look = `query ($id: ID!) {
+  const query = `query ($id: ID!) {
     billboard(id: $id) { name notes events { name changes data } }
     events(filter: { subjectId: $id }) { changes data }
   }`;
-  const own = await world.owen.get(look, { id });
+  const own = await world.owen.get(query, { id });
   expect(own.billboard.notes).toBe("They will go lower");
   expect(own.billboard.events[0].changes).toEqual({ notes: [null, "They will go lower"] });
-  const theirs = await world.olga.get(look, { id });
+  const theirs = await world.olga.get(query, { id });
   expect(theirs.billboard).toMatchObject({ name: "Noted", notes: null });
   expect(theirs.billboard.events.map((event: any) => [event.name, event.changes, event.data.notes])).toEqual([
     ["billboard.updated", {}, null],
@@ -356,7 +357,7 @@ test("a masked note is hidden from an agency in its field and its history", asyn
     });
 });
 
-test("everything of it is described", async () => {
+test("all of it has descriptions", async () => {
   const { __type: type } = await world.owen.get(
     `{ __type(name: "Billboard") { description fields { name description } } }`,
   );

@@ -61,7 +61,7 @@ const take = (wish: Wish) =>
 const release = async (claim: { id: string }) =>
   (await people.owner.query("select app_private.release_claim($1, 'CANCELLED') as released", [claim.id]))
     .rows[0].released;
-const look = async (table: "units" | "lots", id: string) =>
+const read = async (table: "units" | "lots", id: string) =>
   (
     await people.owner.query(`select status, price::float as price from app_public.${table} where id = $1`, [
       id,
@@ -70,7 +70,7 @@ const look = async (table: "units" | "lots", id: string) =>
 const byHand = (table: "units" | "lots", input: Record<string, unknown>) =>
   people.as(owen, `select (app_hidden.update_record(null::app_public.${table}, $1)).status`, [input]);
 
-/** What becomes of claims that are all asked for at the same moment, over as many connections as the cluster has to give. */
+/** Outcomes of concurrent claims, on up to the maximum number of connections of the cluster. */
 async function rush(wishes: Wish[]): Promise<Record<string, number>> {
   const pool = poolOf(database.ownerUrl, 25);
   const outcomes: Record<string, number> = {};
@@ -83,7 +83,7 @@ async function rush(wishes: Wish[]): Promise<Record<string, number>> {
             "select app_private.take_claim($1, $2, 'RESERVATION', 'reservation', $3, now() + '1 hour')",
             [wish.unit ?? null, wish.lot ?? null, randomUUID()],
           )
-          // A refusal of the service is coded; anything else, such as a deadlock, shows as its SQLSTATE.
+          // A refusal of the service has a code; any other error, such as a deadlock, has its SQLSTATE.
           .then(
             () => count("taken"),
             (error) => count(error.code === "PLAT0" ? JSON.parse(error.detail).code : error.code),
@@ -103,14 +103,14 @@ const activeClaims = async (ids: string[]) =>
     )
   ).rowCount;
 
-test("of 1,000 who take a unit at one moment, exactly one gets it", async () => {
+test("of 1,000 concurrent claims on a unit, exactly one succeeds", async () => {
   const home = await unit(await lot());
   expect(await rush(Array.from({ length: 1000 }, () => ({ unit: home })))).toEqual({
     taken: 1,
     INVENTORY_UNAVAILABLE: 999,
   });
   expect(await activeClaims([home])).toBe(1);
-  expect(await look("units", home)).toEqual({ status: "RESERVED", price: 400_000 });
+  expect(await read("units", home)).toEqual({ status: "RESERVED", price: 400_000 });
 });
 
 test("exactly one of 300 concurrent claims on a lot, or on its two units, succeeds after the previous one has expired", async () => {
@@ -121,7 +121,7 @@ test("exactly one of 300 concurrent claims on a lot, or on its two units, succee
     { length: 300 },
     (_, i) => [{ unit: left }, { lot: land }, { unit: right }][i % 3]!,
   );
-  // Meanwhile their team changes them: whoever waits for a lock waits in one order.
+  // Meanwhile the team updates them: all locks are taken in the same order.
   const changes = (async () => {
     for (let n = 1; n <= 10; n += 1) {
       await byHand("units", { id: left, price: 400_000 + n });
@@ -152,11 +152,11 @@ test("the table refuses a second active claim", async () => {
   ).rejects.toMatchObject({ code: "23514" });
 });
 
-test("a claim on a unit claims its lot, and the other way round, unless several units stand on it", async () => {
+test("a claim on a unit claims its lot, and vice versa, unless several units are on it", async () => {
   const land = await lot();
   const [first, second] = [await unit(land), await unit(land)];
   const claim = await take({ unit: first, expires: "2 hours" });
-  expect([await look("units", first), await look("lots", land)]).toMatchObject([
+  expect([await read("units", first), await read("lots", land)]).toMatchObject([
     { status: "RESERVED" },
     { status: "RESERVED" },
   ]);
@@ -168,21 +168,21 @@ test("a claim on a unit claims its lot, and the other way round, unless several 
   await release(claim);
   const land2 = await take({ lot: land });
   expect(await refusal(take({ unit: second }))).toMatchObject({ code: "INVENTORY_UNAVAILABLE" });
-  expect(await look("units", second)).toMatchObject({ status: "AVAILABLE" });
+  expect(await read("units", second)).toMatchObject({ status: "AVAILABLE" });
   await release(land2);
 
   const shared = await lot({ multiUnit: true });
   const homes = [await unit(shared), await unit(shared)];
   await take({ unit: homes[0] });
   await take({ unit: homes[1] });
-  expect(await look("lots", shared)).toMatchObject({ status: "AVAILABLE" });
+  expect(await read("lots", shared)).toMatchObject({ status: "AVAILABLE" });
   expect(await refusal(take({ lot: shared }))).toMatchObject({ code: "INVENTORY_UNAVAILABLE" });
 });
 
-test("a lot that is sold with its home only keeps its status, and is claimed all the same", async () => {
+test("a lot that is only sold with its home keeps its status, but is claimed too", async () => {
   const land = await lot({ status: "UNRELEASED" });
   await take({ unit: await unit(land) });
-  expect(await look("lots", land)).toMatchObject({ status: "UNRELEASED" });
+  expect(await read("lots", land)).toMatchObject({ status: "UNRELEASED" });
   expect(await refusal(byHand("lots", { id: land, status: "AVAILABLE" }))).toMatchObject({
     code: "INVENTORY_UNAVAILABLE",
     field: "status",
@@ -192,18 +192,18 @@ test("a lot that is sold with its home only keeps its status, and is claimed all
 test("the next claim releases an expired one", async () => {
   const home = await unit(await lot());
   const old = await take({ unit: home, expires: "-1 second" });
-  expect(await look("units", home)).toMatchObject({ status: "RESERVED" });
+  expect(await read("units", home)).toMatchObject({ status: "RESERVED" });
   const next = await take({ unit: home, kind: "PURCHASE" });
   expect(next.id).not.toBe(old.id);
-  expect(await look("units", home)).toMatchObject({ status: "PENDING" });
+  expect(await read("units", home)).toMatchObject({ status: "PENDING" });
   const { rows } = await people.owner.query(
     "select release_reason, released_at is not null as released from app_hidden.claims where id = $1",
     [old.id],
   );
   expect(rows).toEqual([{ release_reason: "EXPIRED", released: true }]);
-  // What belongs to somebody else by now is not touched.
+  // Claims that now belong to another record are unchanged.
   expect(await release(old)).toBe(false);
-  expect(await look("units", home)).toMatchObject({ status: "PENDING" });
+  expect(await read("units", home)).toMatchObject({ status: "PENDING" });
 });
 
 test("the job releases expired claims only", async () => {
@@ -213,29 +213,29 @@ test("the job releases expired claims only", async () => {
   await take({ unit: endless });
   const { rows } = await people.owner.query("select app_private.expire_due() as amount");
   expect(rows).toEqual([{ amount: 1 }]);
-  expect(await Promise.all([over, running, endless].map((id) => look("units", id)))).toMatchObject([
+  expect(await Promise.all([over, running, endless].map((id) => read("units", id)))).toMatchObject([
     { status: "AVAILABLE" },
     { status: "RESERVED" },
     { status: "RESERVED" },
   ]);
 });
 
-test("when a claim ends, unit and lot are listed again at the price they were listed at", async () => {
+test("when a claim ends, unit and lot are listed again at their former price", async () => {
   const land = await lot({ price: 70_000 });
   const home = await unit(land, 500_000);
   const claim = await take({ unit: home });
   await byHand("units", { id: home, price: 480_000 });
   await byHand("lots", { id: land, price: 60_000 });
   expect(await release(claim)).toBe(true);
-  expect(await look("units", home)).toEqual({ status: "AVAILABLE", price: 500_000 });
-  expect(await look("lots", land)).toEqual({ status: "AVAILABLE", price: 70_000 });
+  expect(await read("units", home)).toEqual({ status: "AVAILABLE", price: 500_000 });
+  expect(await read("lots", land)).toEqual({ status: "AVAILABLE", price: 70_000 });
 });
 
 test("the owner of a claim changes its kind and end; a sale keeps its time and price", async () => {
   const home = await unit(null, 500_000);
   const subject = randomUUID();
   const hold = await take({ unit: home, kind: "HOLD", subject, expires: "10 minutes" });
-  expect(await look("units", home)).toMatchObject({ status: "HELD" });
+  expect(await read("units", home)).toMatchObject({ status: "HELD" });
   const purchase = await take({ unit: home, kind: "PURCHASE", subject });
   expect(purchase).toMatchObject({ id: hold.id, kind: "PURCHASE", expires_at: null });
   const set = (status: string, price: number | null = null) =>
@@ -255,7 +255,7 @@ test("the owner of a claim changes its kind and end; a sale keeps its time and p
   ]);
 });
 
-test("what is not for sale is not claimed", async () => {
+test("units that are not for sale cannot be claimed", async () => {
   const { rows } = await people.owner.query(
     "insert into app_public.units (project_id, title) values ($1, 'Not yet') returning id",
     [project],
@@ -268,7 +268,7 @@ test("what is not for sale is not claimed", async () => {
   expect(await refusal(take({}))).toMatchObject({ code: "BAD_USER_INPUT" });
 });
 
-test("a claimed unit or lot is not deleted, not moved, and its status not set by hand", async () => {
+test("a claimed unit or lot cannot be deleted or moved, and its status cannot be set manually", async () => {
   const land = await lot();
   const home = await unit(land);
   const claim = await take({ unit: home });
@@ -294,7 +294,7 @@ test("a claimed unit or lot is not deleted, not moved, and its status not set by
   expect(await refusal(take({ unit: home }))).toMatchObject({ code: "NOT_FOUND" });
 });
 
-test("the roles of the API neither read nor take claims", async () => {
+test("the roles of the API can neither read nor write claims", async () => {
   for (const statement of [
     "select from app_hidden.claims",
     "select app_private.take_claim(null, null, 'HOLD', 'x', uuidv7())",

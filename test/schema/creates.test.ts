@@ -6,7 +6,7 @@ import { buildSchema, isInputObjectType, type GraphQLSchema } from "graphql";
 
 const ends = "What ended it is told with the change of its status; no record begins ended.";
 
-/** Members of updateX that createX does not take. */
+/** Fields of updateX that createX lacks. */
 const exceptions: Record<string, Record<string, string>> = {
   Agreement: { voidReason: ends },
   Appointment: { cancellationReason: ends, outcomeNote: "What came of it is known when it is over." },
@@ -39,7 +39,7 @@ const exceptions: Record<string, Record<string, string>> = {
   Webhook: { status: "A webhook begins as ENABLED." },
 };
 
-/** Of what is changed by updateX without a createX: what makes it. */
+/** For types with updateX and without createX, what creates the records. */
 const madeElsewhere: Record<string, string> = {
   EscalationTicket: "The service opens tickets.",
   Leads: "It changes leads that createLead, upsertLeads or importLeads made.",
@@ -60,7 +60,7 @@ const named = (schema: GraphQLSchema) =>
       .map((type) => [type.name, Object.keys(type.getFields())]),
   );
 
-test("every create operation takes what its update operation takes", async () => {
+test("every create operation has the fields of its update operation", async () => {
   const inputs = named(
     buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8")),
   );
@@ -76,7 +76,7 @@ test("every create operation takes what its update operation takes", async () =>
     if (lacking.length > 0) missing[subject] = lacking.toSorted();
   }
   expect(inputs.size).toBeGreaterThan(100);
-  // Both ways: an exception that is no longer one is taken off the list.
+  // In both directions: an unnecessary exception must be removed from the list.
   expect(missing).toEqual(
     Object.fromEntries(
       Object.entries(exceptions).map(([subject, members]) => [subject, Object.keys(members).toSorted()]),

@@ -10,13 +10,13 @@ import { escapeLiteral, type QueryResult } from "pg";
 import { startTwoOrganizations, valueOf, type TwoOrganizations } from "../harness/twoOrganizations.ts";
 
 interface Definer {
-  /** As a call names it. */
+  /** As used in a call. */
   name: string;
   signature: string;
   arguments: { name: string; type: string; kind: string; element: string | null; relation: string | null }[];
   comment: string;
   source: string;
-  /** The roles of the API that may call it. */
+  /** The roles of the API that may execute it. */
   callers: string[];
 }
 
@@ -24,29 +24,29 @@ interface Caller {
   name: string;
   role: string;
   settings: Record<string, string>;
-  /** Whether it is one of theirs, who may read something, and change nothing. */
+  /** Whether it is a user of the other organization, who may read some rows but change none. */
   isTheirs?: boolean;
 }
 
-/** What came of a call: its answer, or the refusal that its caller reads. */
+/** The result of a call, or the refusal as its caller reads it. */
 interface Outcome {
   answer: string;
-  /** Rows of theirs that the call wrote or locked, by table. */
+  /** Rows of the other organization that the call wrote or locked, by table. */
   touched: string[];
 }
 
 let world: TwoOrganizations;
 let definers: Definer[];
-/** Those that only the login of the API may call. */
+/** Functions that only the login of the API may execute. */
 let steps: Definer[];
 let callers: Caller[];
-/** An id of nothing for each id of theirs. */
+/** A nonexistent id for each id of the other organization. */
 const nobodys = new Map<string, string>();
 const known = new Map<string, string | null>();
 /** By table, a query of its rows that a transaction wrote or locked. */
 const touchedQueries = new Map<string, string>();
 
-/** Those that some of the roles may execute, and none of the others. */
+/** Functions that some of the roles may execute, and none of the others. */
 const definersQuery = `
   select p.oid::regproc::text as name, p.oid::regprocedure::text as signature, coalesce(obj_description(p.oid, 'pg_proc'), '') as comment,
     p.prosrc as source, array(select r from unnest($1::text[]) r where has_function_privilege(r, p.oid, 'execute')) as callers,
@@ -73,7 +73,7 @@ beforeAll(async () => {
   const viewers = ["plat_user", "plat_anonymous"];
   ({ rows: definers } = await client.query<Definer>(definersQuery, [viewers, []]));
   ({ rows: steps } = await client.query<Definer>(definersQuery, [["plat_authenticator"], viewers]));
-  // What everybody sees of them is not what this is about.
+  // Public data are excluded.
   await client.query(`begin; set local session_replication_role = replica;
     update app_public.projects set visibility = 'PRIVATE'; update app_public.organizations set has_public_project = false; commit`);
   const { rows: owners } = await client.query<{ id: string }>(
@@ -106,7 +106,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.end());
 
-/** The table that an argument's name speaks of; null where it says no more than that it is an id. */
+/** The table that an argument's name refers to; null if it is any id. */
 function tableOf(name: string): string | null {
   const subject = name.replace(/_ids?$/, "");
   if (subject === name) return null;
@@ -124,7 +124,7 @@ function tableOf(name: string): string | null {
   return world.theirs.has(table) ? table : null;
 }
 
-/** Ids of theirs that an argument may be, and ours of the same kind. */
+/** Ids of the other organization for an argument, and ours of the same type. */
 function idsFor(name: string): { theirs: string[]; ours: string[] } {
   const table = tableOf(name);
   const tables = table ? [table] : [...world.theirs.keys()];
@@ -144,7 +144,7 @@ async function rowOf(table: string, id: string): Promise<Record<string, unknown>
   return rows[0]!.row;
 }
 
-/** Their row as it is, one that says it is ours, and ours that says it belongs to theirs. */
+/** Their row unchanged, their row with our organization, and our row with theirs. */
 async function rowsFor(relation: string): Promise<Record<string, unknown>[]> {
   if (!world.theirs.has(relation)) return [{}];
   const rows: Record<string, unknown>[] = [];
@@ -175,7 +175,7 @@ async function rowsFor(relation: string): Promise<Record<string, unknown>[]> {
   return rows;
 }
 
-/** Members that the source of a function reads of its input. */
+/** Inputs with the fields that the source of a function reads. */
 async function inputsFor(source: string): Promise<Record<string, unknown>[]> {
   const names = [...source.matchAll(/->>?\s*'(\w+)'/g)].map(([, name]) => name!);
   const given: Record<string, unknown> = {};
@@ -187,7 +187,7 @@ async function inputsFor(source: string): Promise<Record<string, unknown>[]> {
   return [{}, ...ids.map((id) => (id ? { ...given, id } : given))];
 }
 
-/** What may be given for an argument, as text; of ids those of theirs first. */
+/** Values for an argument, as text; for ids, theirs first. */
 async function valuesFor(
   definer: Definer,
   { name, type, kind, element, relation }: Definer["arguments"][number],
@@ -214,7 +214,10 @@ async function valuesFor(
   return [await valueOf(world.client, type, known), null];
 }
 
-/** At most so many calls of one function: all values of the first argument, and of further ones as long as there is room. */
+/**
+ * Maximum number of calls of one function: all values of the first argument, and of further ones as far as
+ * possible.
+ */
 const mostCalls = 60;
 
 async function callsOf(definer: Definer, most = mostCalls): Promise<(string | null)[][]> {
@@ -240,11 +243,14 @@ function sqlOf(definer: Definer, anyType: string, values: (string | null)[]): st
   return `select coalesce(jsonb_agg(to_jsonb(r)), '[]')::text as answer from ${definer.name}(${given.join(", ")}) r`;
 }
 
-/** PERF: who writes or locks a row holds a lock on its table that who reads does not; a query of all tables takes longer than the call. */
+/**
+ * PERF: a statement that writes or locks rows holds a stronger lock on the table than a read; a query of all
+ * tables would take longer than the call.
+ */
 const lockedTables = `select distinct l.relation::regclass::text as name from pg_locks l
   where l.pid = pg_backend_pid() and l.locktype = 'relation' and l.mode <> 'AccessShareLock'`;
 
-/** PERF: all in one message; what surrounds the call takes longer than most calls. */
+/** PERF: all statements in one message, because the others take longer than most calls. */
 async function call(caller: Caller, sql: string): Promise<Outcome> {
   const { client } = world;
   const settings = Object.entries(caller.settings).map(
@@ -252,7 +258,7 @@ async function call(caller: Caller, sql: string): Promise<Outcome> {
   );
   let results: QueryResult[];
   try {
-    // A call that writes or locks nothing gets no number.
+    // A call that writes or locks nothing gets no transaction id.
     results = (await client.query(
       `rollback; begin; ${settings.join(" ")} set local statement_timeout = 5000; set local role ${caller.role};
        ${sql}; reset role; select pg_current_xact_id_if_assigned()::text as id`,
@@ -272,7 +278,7 @@ async function call(caller: Caller, sql: string): Promise<Outcome> {
     [id],
   );
   const touched = rows.filter(({ row }) => isTheirs(row));
-  // What is of the caller's own account is theirs to write, and refers to what it locks.
+  // Rows of the viewer's own account may be written, and lock the rows that they refer to.
   const foreign = caller.isTheirs
     ? touched.filter(
         ({ name, row, is_written: written }) =>
@@ -285,33 +291,33 @@ async function call(caller: Caller, sql: string): Promise<Outcome> {
 const uuids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 /**
- * What an invitation to a project does to the invited organization, whose slug is public: an event of its own in their stream, and
- * the weakest lock on the row that it refers to.
+ * Effects of an invitation to a project on the invited organization, whose slug is public: an event in its
+ * stream, and the weakest lock on the referenced row.
  */
 const reaching: Record<string, readonly string[]> = {
   "app_public.create_project_organization": ["app_private.event_batches", "app_public.organizations"],
 };
 
-/** Whether a text has an id of theirs; a row that says it is ours may refer to one. */
+/** Whether a text contains an id of theirs; a row with our organization may refer to one. */
 function isTheirs(text: string): boolean {
   return (
     !text.includes(world.organizations.ours) && [...text.matchAll(uuids)].some(([id]) => nobodys.has(id))
   );
 }
 
-/** An id of nothing for each place of an argument. */
+/** Nonexistent ids, one for each position of an argument. */
 const nothings = Array.from({ length: 20 }, () => randomUUID());
 
 /**
- * Puts ids of nothing in place of theirs. PERF: an argument that is an id of theirs becomes the same one whichever it is, so that calls
- * which differ by it alone are made once.
+ * Replaces their ids by nonexistent ones. PERF: any id of theirs as an argument is replaced by the same one,
+ * so that calls that only differ by it are executed once.
  */
 function forget(values: readonly (string | null)[]): (text: string | null) => string | null {
   const ofPlaces = new Map(values.flatMap((id, i) => (id && nobodys.has(id) ? [[id, nothings[i]!]] : [])));
   return (text) => text?.replaceAll(uuids, (id) => ofPlaces.get(id) ?? nobodys.get(id) ?? id) ?? null;
 }
 
-/** Makes a call that has not been made before, and remembers what came of it. */
+/** Executes each distinct call once, and caches its outcome. */
 function remembering(): typeof call {
   const made = new Map<string, Promise<Outcome>>();
   return (caller, sql) => {
@@ -324,7 +330,7 @@ function remembering(): typeof call {
 
 test("no call returns, changes or locks records of others", async () => {
   const faults = new Map<string, string>();
-  /** Declared ones that tell something of an id of theirs all the same. */
+  /** Declared exceptions that return something for an id of theirs. */
   const telling = new Set<string>();
   const note = (definer: Definer, caller: Caller, what: string, more = "") =>
     faults.set(`${definer.signature}: ${caller.name} ${what}`, more);
@@ -352,7 +358,7 @@ test("no call returns, changes or locks records of others", async () => {
               note(definer, caller, "is given ids", outcome.answer.slice(0, 300));
             continue;
           }
-          // The same answer as for records that nobody has.
+          // The same result as for nonexistent records.
           const { answer } = await callNothing(caller, sqlOf(definer, type, others));
           if (forgotten(outcome.answer) === answer) continue;
           if (isDeclared) telling.add(definer.name);
@@ -368,8 +374,9 @@ test("no call returns, changes or locks records of others", async () => {
   await world.client.query("rollback");
   expect(made).toBeGreaterThan(5000);
   expect(Object.fromEntries(faults)).toEqual({});
-  // Whoever has SQL as a role of the API and knows the id: what is for sale in a project that is not public. Of a further one the
-  // reason is weighed here as well. Of which type a record is says nothing of it; node() answers as if there were none.
+  // Exceptions for a viewer with SQL access as a role of the API who knows the id: units for sale in a
+  // project that is not public. Review the reason of any further exception here. The type of a record reveals
+  // nothing, and node() responds as if the record did not exist.
   expect([...telling].sort()).toEqual(
     [
       ...["highest_price", "lowest_price", "offers_bedrooms", "offers_price", "node_tables"].map(
@@ -380,7 +387,7 @@ test("no call returns, changes or locks records of others", async () => {
   );
 }, 300_000);
 
-test("a step of the service does nothing to anything of theirs for who proves nothing, and takes any input", async () => {
+test("without a proof, a step of the service changes nothing of theirs, and accepts any input", async () => {
   const service: Caller = { name: "the login of the API", role: "plat_authenticator", settings: {} };
   const faults = new Map<string, string>();
   let made = 0;
@@ -393,18 +400,19 @@ test("a step of the service does nothing to anything of theirs for who proves no
       const outcome = await call(service, sqlOf(step, "void", values));
       const forgotten = forget(values);
       const others = await callNothing(service, sqlOf(step, "void", values.map(forgotten)));
-      const told = JSON.stringify(values).slice(0, 200);
-      // A value that cannot be is refused by its type, a constraint or a code, a token that is none by PLAT2; anything else is a fault of the function.
+      const inputs = JSON.stringify(values).slice(0, 200);
+      // Invalid values are refused by their type, a constraint or a code, an invalid token by PLAT2; any
+      // other error is a fault of the function.
       for (const { answer } of [outcome, others])
         if (/^[0-9A-Z]{5}: /.test(answer) && !/^(PLAT0|PLAT2|22|23)/.test(answer))
-          faults.set(`${step.signature} fails`, `${answer.slice(0, 200)} by ${told}`);
+          faults.set(`${step.signature} fails`, `${answer.slice(0, 200)} by ${inputs}`);
       if (isDeclared) continue;
       if (outcome.touched.length > 0)
-        faults.set(`${step.signature} touches ${[...new Set(outcome.touched)].join(", ")}`, told);
+        faults.set(`${step.signature} touches ${[...new Set(outcome.touched)].join(", ")}`, inputs);
       if (forgotten(outcome.answer) !== others.answer)
         faults.set(
           `${step.signature} learns`,
-          `${outcome.answer.slice(0, 200)} rather than ${others.answer.slice(0, 200)} by ${told}`,
+          `${outcome.answer.slice(0, 200)} rather than ${others.answer.slice(0, 200)} by ${inputs}`,
         );
     }
   }
@@ -414,7 +422,7 @@ test("a step of the service does nothing to anything of theirs for who proves no
   expect(Object.fromEntries(faults)).toEqual({});
 }, 300_000);
 
-test("what a function of the service asks of the policies is what they say", async () => {
+test("functions that evaluate policies agree with them", async () => {
   const { client } = world;
   const { rows: kinds } = await client.query<{ subject: string; relation: string }>(
     "select subject, format('app_public.%I', table_name) as relation from app_hidden.record_types where to_regclass(format('app_public.%I', table_name)) is not null order by 1",
@@ -435,10 +443,10 @@ test("what a function of the service asks of the policies is what they say", asy
     await client.query("rollback; begin");
     await client.query("select set_config('plat.user_id', $1, true)", [viewer]);
     for (const { subject, relation } of kinds) {
-      const said = await say("app_private.viewer_sees_subject", subject, relation);
+      const answers = await say("app_private.viewer_sees_subject", subject, relation);
       await client.query("savepoint owner; set local role plat_user");
       const policies = await say("app_hidden.sees_subject", subject, relation);
-      // What the policy of events asks for itself says the same of the events of those records.
+      // The checks of the events policy agree for the events of those records.
       if (inPolicy.has(subject)) {
         const { rows } = await client.query(
           `select e.id, app_hidden.sees_subject(e.subject_type, e.subject_id) as sees from app_public.events e where e.subject_type = $1
@@ -450,7 +458,8 @@ test("what a function of the service asks of the policies is what they say", asy
       }
       await client.query("rollback to owner");
       seen += policies.rows.length;
-      if (JSON.stringify(said.rows) !== JSON.stringify(policies.rows)) different.push(`${subject} ${viewer}`);
+      if (JSON.stringify(answers.rows) !== JSON.stringify(policies.rows))
+        different.push(`${subject} ${viewer}`);
     }
   }
   await client.query("rollback");
@@ -460,7 +469,7 @@ test("what a function of the service asks of the policies is what they say", asy
   expect(different).toEqual([]);
 });
 
-test("a token that only reads writes no row, of no table", async () => {
+test("a read-only token cannot write a row of any table", async () => {
   const { client } = world;
   const { rows: tables } = await client.query<{
     name: string;

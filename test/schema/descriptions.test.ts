@@ -10,7 +10,7 @@ import {
   isSpecifiedScalarType,
 } from "graphql";
 
-/** Every part of the tracked schema with what is said of it; `npm run check` holds that it is the served one. */
+/** The description of every part of the tracked schema; `npm run check` ensures that it is the served one. */
 async function parts(): Promise<Map<string, string>> {
   const file = join(import.meta.dirname, "../../schema.graphql");
   const schema = buildSchema(await readFile(file, "utf8"));
@@ -37,13 +37,13 @@ async function parts(): Promise<Map<string, string>> {
 const named = (found: Map<string, string>, condition: (description: string, name: string) => boolean) =>
   [...found].filter(([name, description]) => condition(description, name)).map(([name]) => name);
 
-test("every type, field, argument and enumeration value says what it is", async () => {
+test("every type, field, argument and enumeration value has a description", async () => {
   const found = await parts();
   expect(found.size).toBeGreaterThan(500);
   expect(named(found, (description) => description.trim() === "")).toEqual([]);
 });
 
-test("what they say is a sentence, not a name spelled out", async () => {
+test("descriptions are sentences, not repeated names", async () => {
   const found = await parts();
   expect(named(found, (description) => !/[.:?]$/.test(description.trim()))).toEqual([]);
   const spelledOut = (description: string, name: string) => {
@@ -54,21 +54,21 @@ test("what they say is a sentence, not a name spelled out", async () => {
   expect(named(found, spelledOut)).toEqual([]);
 });
 
-test("no sentence of the stack is left, and nothing only repeats the name of an operation or a type", async () => {
+test("no generated description of the libraries remains, or only repeats the name of an operation or a type", async () => {
   const found = await parts();
   const stock =
     /^(Reads (a single|a set|through|and enables)|An? `\w+` edge in|A connection to a list|A list of edges|A cursor for use|An input for mutations|Input of \w+\.$|Orders of \w+\.$)/;
   expect(named(found, (description) => stock.test(description))).toEqual([]);
 });
 
-test("a nullable related record says when it is null", async () => {
+test("the description of a nullable related record says when it is null", async () => {
   const file = join(import.meta.dirname, "../../schema.graphql");
   const schema = buildSchema(await readFile(file, "utf8"));
   const silent = [];
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith("__")) continue;
     for (const field of Object.values(type.getFields())) {
-      // A record with its id beside it.
+      // A record beside its id.
       if (!isObjectType(field.type) || !field.type.getFields()["id"] || !type.getFields()[`${field.name}Id`])
         continue;
       if (!/\bnull\b/i.test(field.description ?? "")) silent.push(`${type.name}.${field.name}`);

@@ -45,7 +45,7 @@ const viewers: Viewer[] = [
   },
 ];
 
-/** Kinds of the events that a viewer reads, with the number of each. */
+/** The number of readable events by record type. */
 type Seen = Record<string, number>;
 async function seen(
   viewer: string | null,
@@ -61,7 +61,10 @@ async function seen(
   return Object.fromEntries(rows.map(({ kind, n }) => [kind, n]));
 }
 
-/** Of each viewer the ids of the events that the policy shows, and those that the function shows that looks at one event. */
+/**
+ * For each viewer, the ids of the events that the policy permits, and of those for which the function for
+ * single events returns true.
+ */
 async function compare(): Promise<void> {
   const client = await people.owner.connect();
   const ids = async ({ name, settings = {} }: Viewer) => {
@@ -79,7 +82,7 @@ async function compare(): Promise<void> {
     const joined: string[][] = [];
     for (const viewer of viewers) joined.push(await ids(viewer));
     await client.query("drop policy auditors_and_seers_of_subject on app_public.events");
-    // All but one kind, which has no events here.
+    // All types except for one without events here.
     await client.query("select app_private.make_event_policy(array['tracker'])");
     for (const [n, viewer] of viewers.entries()) expect(joined[n]).toEqual(await ids(viewer));
     expect(joined[0]!.length).toBeGreaterThan(100);
@@ -96,9 +99,9 @@ const all = (kind: string, where = "true") =>
   ).then(({ n }) => n as number);
 
 describe("each viewer reads", () => {
-  test("the same whether a kind is joined by the policy or looked at event by event", compare);
+  test("the same events, whether the policy joins a type or calls the function for each event", compare);
 
-  test("as an owner or admin all of the organization", async () => {
+  test("as an owner or admin, all of the organization", async () => {
     for (const name of ["demo", "amir"])
       expect(await seen(name, {}, `organization_id = '${organization}'`)).toMatchObject({
         lead: await all("lead"),
@@ -107,7 +110,7 @@ describe("each viewer reads", () => {
       });
   });
 
-  test("as a member what is about records that they see", async () => {
+  test("as a member, those of visible records", async () => {
     const events = await seen("mei", {}, `organization_id = '${organization}'`);
     expect(events.unit).toBe(await all("unit"));
     expect(events.lead).toBeGreaterThan(0);
@@ -115,14 +118,14 @@ describe("each viewer reads", () => {
       expect(events).not.toHaveProperty(kind);
   });
 
-  test("as a member of an agency what is about their own leads and the inventory of the project", async () => {
+  test("as a member of an agency, those of own leads and of the inventory of the project", async () => {
     const events = await seen("sofia", {}, `organization_id = '${organization}'`);
     expect(events.lead ?? 0).toBeLessThan(await all("lead"));
     for (const kind of ["member", "task", "organization_invite", "charge"])
       expect(events).not.toHaveProperty(kind);
   });
 
-  test("by a restricted token what its scopes say", async () => {
+  test("with a restricted token, those within its scopes", async () => {
     const { settings } = viewers[6]!;
     const events = await seen("demo", settings, `organization_id = '${organization}'`);
     expect(events.unit).toBe(await all("unit"));
@@ -136,8 +139,8 @@ describe("each viewer reads", () => {
   });
 });
 
-describe("when rights change after an event was written,", () => {
-  test("a lead that is assigned to somebody else takes its events along", async () => {
+describe("when permissions change after an event was written,", () => {
+  test("the events of a lead follow its assignee", async () => {
     const lead = await one(
       `select l.id, l.assignee_id from app_public.leads l where l.assignee_id = $1 and l.deleted_at is null limit 1`,
       [users.sofia],
@@ -157,7 +160,7 @@ describe("when rights change after an event was written,", () => {
     expect((await seen("sofia", {}, where)).lead).toBeGreaterThan(0);
   });
 
-  test("those of a record that is deleted are for readers of the audit trail", async () => {
+  test("those of a deleted record are visible to readers of the audit trail", async () => {
     const { id } = await one(
       "select id from app_public.leads where organization_id = $1 and deleted_at is null and status = 'NEW' limit 1",
       [organization],
@@ -169,7 +172,7 @@ describe("when rights change after an event was written,", () => {
     expect((await seen("demo", {}, where)).lead).toBeGreaterThan(1);
   });
 
-  test("a project whose leads become private keeps those of others from a member", async () => {
+  test("those of others' leads become invisible to a member when the project becomes private", async () => {
     const { id } = await one(
       `select p.id from app_public.projects p where p.organization_id = $1 and p.lead_assignment <> 'PRIVATE'
          and exists (select from app_public.leads l where l.project_id = p.id and l.assignee_id is distinct from $2 and l.deleted_at is null) limit 1`,
@@ -186,7 +189,7 @@ describe("when rights change after an event was written,", () => {
     expect(await seen("mei", {}, own)).toEqual(before);
   });
 
-  test("an agency whose part in a project ends reads nothing of it", async () => {
+  test("an agency whose affiliation ends reads none", async () => {
     const where = `organization_id = '${organization}' and project_id is not null`;
     expect(await seen("sofia", {}, where)).toMatchObject({
       lead: expect.any(Number),
@@ -204,7 +207,7 @@ describe("when rights change after an event was written,", () => {
     expect(await seen("sofia", {}, where)).toEqual({});
   });
 
-  test("a member who becomes an admin reads all, and nothing after leaving", async () => {
+  test("a member who becomes an admin reads all, and none after leaving", async () => {
     const where = `organization_id = '${organization}'`;
     const role = (name: string) =>
       people.owner.query(
@@ -222,5 +225,5 @@ describe("when rights change after an event was written,", () => {
     expect(await seen("jonas", {}, where)).toEqual({});
   });
 
-  test("the policy and the function still say the same of each event", compare);
+  test("the policy and the function agree on each event", compare);
 });

@@ -24,7 +24,7 @@ beforeAll(async () => {
     { owner, member: member!, seller: seller!, buyer: buyer! },
     { events: 50_000, projects: 5, years: 2, bytes: 1_500 },
   ));
-  // As the task does, with organizations that keep their events for a year.
+  // Executes a step of the task, with organizations that keep their events for a year.
   await client.query(
     "set session_replication_role = replica; update app_public.organizations set event_retention_days = 365; reset session_replication_role",
   );
@@ -50,7 +50,7 @@ const query = async (text: string, values: unknown[] = []) => (await people.owne
 const step = async (client: Pick<Client, "query">): Promise<string | null> =>
   (await client.query("select app_private.rewrite_events(400, 1000000) as step")).rows[0].step;
 
-/** The partitions by name, with their bytes. */
+/** The partitions by name, with their size in bytes. */
 const partitions = async (): Promise<Record<string, number>> =>
   Object.fromEntries(
     (
@@ -59,7 +59,7 @@ const partitions = async (): Promise<Record<string, number>> =>
       )
     ).map(({ name, bytes }) => [name, bytes]),
   );
-/** All events, whatever partition they are in. */
+/** All events, in any partition. */
 const contents = async () =>
   (
     await query(
@@ -71,7 +71,7 @@ const waits = (error: { code?: string }) => {
   return "waits";
 };
 
-/** Takes a step that is killed before its commit, and then once more. */
+/** Executes a step that is killed before its commit, and then again. */
 async function stepAfterKill(): Promise<string | null> {
   const killed = await connect();
   const { rows } = await killed.query("select pg_backend_pid() as pid");
@@ -85,12 +85,12 @@ async function stepAfterKill(): Promise<string | null> {
 
 let oldest: string;
 
-test("a quarter is rewritten step by step, each of which may be killed, while its events change", async () => {
+test("a quarter is rewritten in steps, each of which may be killed, while its events change", async () => {
   const sizes = await partitions();
   [oldest] = Object.keys(sizes) as [string];
   const [, other] = Object.keys(sizes);
   const ids = (await query(`select id from ${oldest} order by id`)).map(({ id }) => id);
-  /** Statements that change events of the quarter, as erasure and the removal of an organization do. */
+  /** Statements that change events of the quarter, as erasure and the deletion of an organization do. */
   const changes = [
     [
       "select app_private.set_erasing(true)",
@@ -117,7 +117,7 @@ test("a quarter is rewritten step by step, each of which may be killed, while it
     await client.query("commit");
     await client.end();
   };
-  // One that is uncommitted while everything is copied, of an event that has been copied before.
+  // An uncommitted change during the copying, of an event that was copied before.
   const slow = await connect();
   await slow.query("begin; select app_private.set_erasing(true)");
 
@@ -132,7 +132,7 @@ test("a quarter is rewritten step by step, each of which may be killed, while it
     isOver = done?.includes("to its end") ?? true;
   }
   expect(changes).toEqual([]);
-  // Its writer, or a reader, is not waited for, and what was done stays.
+  // The step does not wait for its writer or a reader, and keeps what was done.
   expect(await step(people.owner as unknown as Client).catch(waits)).toBe("waits");
   await slow.query("commit");
   await slow.end();
@@ -161,7 +161,7 @@ test("a quarter is rewritten step by step, each of which may be killed, while it
   expect(await query(`select count(*)::int as n from ${oldest} where sequence = 900001`)).toEqual([{ n: 1 }]);
 });
 
-test("the quarter is as the others are: same indexes and triggers, closed to viewers, never changed or emptied", async () => {
+test("the rewritten quarter is like the others: same indexes and triggers, inaccessible to viewers, events cannot be changed or emptied", async () => {
   const shapes = await query(
     "select app_private.shape_of(relation) as shape from app_private.event_partitions()",
   );
@@ -185,7 +185,7 @@ test("the quarter is as the others are: same indexes and triggers, closed to vie
   });
 });
 
-test("a migration that changes events meanwhile has the rewriting begin again", async () => {
+test("a migration that changes events meanwhile makes the rewriting start again", async () => {
   const client = await connect();
   try {
     const begun = await step(client);
@@ -199,7 +199,7 @@ test("a migration that changes events meanwhile has the rewriting begin again", 
   }
 });
 
-test("the task frees the space of all quarters that were emptied, and finds nothing the next time", async () => {
+test("the task frees the space of all emptied quarters, and finds nothing the next time", async () => {
   const sizes = await partitions();
   const before = await contents();
   const run = async () => {

@@ -49,7 +49,7 @@ async function sequences(organization: string, after = "0"): Promise<number[]> {
 const upTo = (last: number): number[] => Array.from({ length: last }, (_, i) => i + 1);
 
 describe("a statement that changes many rows", () => {
-  /** The statements, those inside of triggers and functions included, that touch the events while the rows go in. */
+  /** The number of statements, including those of triggers and functions, that use the events during the insert. */
   async function eventStatements(rows: number): Promise<number> {
     const client = await connect();
     let count = 0;
@@ -68,7 +68,7 @@ describe("a statement that changes many rows", () => {
     return count;
   }
 
-  test("writes and numbers its events in as many statements as one of a single row", async () => {
+  test("writes and numbers its events with as many statements as one that changes a single row", async () => {
     const one = await eventStatements(1);
     expect(one).toBeGreaterThan(0);
     expect(await eventStatements(1000)).toBe(one);
@@ -104,7 +104,7 @@ describe("the sequence of an organization", () => {
           const first = (n + round) % 3;
           await client.query("begin");
           await client.query(insertLeads, [homes[first]!.project, 1 + (n % 3)]);
-          // Half of them write to a second organization, in whatever order.
+          // Half of them also write to a second organization, in any order.
           const second = n % 2 === 0 ? (first + 1 + (n % 4 === 0 ? 1 : 0)) % 3 : null;
           if (second !== null) await client.query(insertLeads, [homes[second]!.project, 1]);
           const keeps = (n + round) % 4 !== 0;
@@ -121,7 +121,7 @@ describe("the sequence of an organization", () => {
       for (let final = false; ; final = !writing) {
         for (const [i, { organization }] of homes.entries()) {
           const seen = await sequences(organization, String(last[i]));
-          // Whatever is there follows what was there, so no event can turn up behind the reader.
+          // New events follow the known ones, so no event can appear before the reader's position.
           expect(seen).toEqual(seen.map((_, n) => last[i]! + n + 1));
           last[i]! += seen.length;
         }
@@ -137,14 +137,14 @@ describe("the sequence of an organization", () => {
     expect(last.reduce((a, b) => a + b) - before.flat().length).toBe(committed);
   });
 
-  test("holds nobody up: a transaction that has written thousands of events, and goes on, lets others commit theirs ahead", async () => {
+  test("does not block: while a transaction with thousands of events stays open, others can commit theirs", async () => {
     const [long, short] = [await connect(), await connect()];
     const { organization, project } = homes[0]!;
     const before = (await sequences(organization)).length;
     try {
       await long.query("begin");
       await long.query(insertLeads, [project, 3000]);
-      // Refused, not held up, where it has to wait.
+      // A statement that would have to wait fails.
       await short.query("set lock_timeout = '1ms'");
       for (let n = 0; n < 3; n += 1) await short.query(insertLeads, [project, 2]);
       expect((await sequences(organization)).length).toBe(before + 6);
@@ -155,7 +155,7 @@ describe("the sequence of an organization", () => {
     expect(await sequences(organization)).toEqual(upTo(before + 3006));
   });
 
-  test("makes no deadlock of two transactions that write to two organizations in opposite order", async () => {
+  test("two transactions that write to two organizations in opposite order do not deadlock", async () => {
     const [a, b] = [await connect(), await connect()];
     const [north, south] = homes as [(typeof homes)[0], (typeof homes)[0]];
     try {
@@ -180,7 +180,7 @@ describe("the sequence of an organization", () => {
     }
   });
 
-  test("is given in the transaction of one statement and its settings, too", async () => {
+  test("is assigned when a single statement and its settings are one transaction, too", async () => {
     const pool = new Pool({ connectionString: database.authenticatorUrl, max: 1 });
     const withPgClient = makeFusedAdaptor().createWithPgClient({ pool });
     try {
@@ -228,7 +228,7 @@ describe("an event", () => {
       await expect(people.owner.query(sql)).rejects.toMatchObject(refused);
   });
 
-  test("is only marked as handed over", async () => {
+  test("can only be marked as handed over", async () => {
     await people.owner.query("update app_public.events set dispatched_at = now() where sequence = 1");
     const { rows } = await people.owner.query(
       "select from app_public.events where dispatched_at is not null",
@@ -236,7 +236,7 @@ describe("an event", () => {
     expect(rows.length).toBeGreaterThan(0);
   });
 
-  test("is written by no viewer", async () => {
+  test("cannot be written by viewers", async () => {
     for (const sql of ["delete from app_public.events", "update app_public.events set data = '{}'"])
       await expect(people.as(ada, sql)).rejects.toMatchObject({ code: "42501" });
   });
@@ -252,13 +252,13 @@ describe("partitions", () => {
       )
     ).rows;
 
-  test("follow each other from the first event on, without an end; nobody reaches one but through the whole", async () => {
+  test("are contiguous from the first event, without an end; they are only accessible through the partitioned table", async () => {
     const all = await partitions();
     expect(await step()).toBeNull();
     expect([all[0]!.starts_at, all.at(-1)!.ends_at]).toEqual([null, null]);
     expect(all.slice(1).map((one) => one.starts_at)).toEqual(all.slice(0, -1).map((one) => one.ends_at));
     const { rows: now } = await people.owner.query("select now() as at");
-    // This quarter and the next have their own.
+    // This quarter and the next have a partition each.
     expect(all.filter(({ ends_at }) => ends_at && ends_at > now[0].at).length).toBeGreaterThanOrEqual(2);
     const indexes = async (relation: string) =>
       (
@@ -274,8 +274,8 @@ describe("partitions", () => {
     }
   });
 
-  test("the last one gets its end while others write and read; a lock that is not had at once is given up", async () => {
-    // All in one, as where the task has not run for years.
+  test("the last one gets an upper bound while others write and read; a lock that is not available immediately is retried later", async () => {
+    // All in one partition, as if the task had not run for years.
     await people.owner.query(`do $$
       declare p record;
       begin
@@ -286,7 +286,7 @@ describe("partitions", () => {
         execute format('alter table app_public.events attach partition app_partitions.events_first for values from (%L) to (maxvalue)',
           app_private.first_id('2020-01-01 00:00Z'));
       end $$`);
-    // Of a run that was given up: the end is near, and would refuse events.
+    // Left by an aborted run: the bound is near, and would refuse events.
     await people.owner.query(`do $$ begin
       execute format('alter table app_partitions.events_first add constraint partition_end check (id < %L) not valid',
         app_private.first_id(now() + interval '1 hour'));
@@ -314,7 +314,7 @@ describe("partitions", () => {
     const notices: string[] = [];
     stepper.on("notice", ({ message }) => notices.push(message ?? ""));
     await stepper.query("set client_min_messages = debug1");
-    /** As the task does: a lock that was not had is tried for again. */
+    /** Like the task: an unavailable lock is tried again. */
     const next = () =>
       step(stepper).catch((error: { code: string }) => {
         if (error.code !== "55P03") throw error;
@@ -326,7 +326,7 @@ describe("partitions", () => {
       work.isDone = true;
     }
     await Promise.all([...writers, stepper.end()]);
-    // Its rows are not read again under the lock of the whole.
+    // Its rows are not scanned again while the partitioned table is locked.
     expect(notices).toContain(
       'partition constraint for table "events_first" is implied by existing constraints',
     );
@@ -341,11 +341,11 @@ describe("partitions", () => {
     expect((await partitions()).length).toBeGreaterThanOrEqual(2);
   });
 
-  test("hold one sequence together: a page is read from their indexes in order, and a number exists once", async () => {
+  test("form one sequence: a page is read from their indexes in order, and a number exists once", async () => {
     const { organization } = homes[1]!;
     const later = (await partitions()).slice(1);
     const before = await sequences(organization);
-    // As many events are of each later quarter.
+    // Equal numbers of events in each later quarter.
     const client = await connect();
     await client.query("set session_replication_role = 'replica'");
     for (const [rest, { starts_at }] of later.entries())
@@ -367,7 +367,7 @@ describe("partitions", () => {
     const text = plan.map((row) => row["QUERY PLAN"]).join("\n");
     expect(text).toContain("Merge Append");
     expect(text).not.toMatch(/Sort {2}\(|Seq Scan/);
-    // The next number follows the last one, wherever that is; the same one again is refused.
+    // The next number follows the last one, in any partition; a repeated one is refused.
     await people.owner.query(insertLeads, [homes[1]!.project, 1]);
     expect(await sequences(organization)).toEqual(upTo(before.length + 1));
     await expect(
@@ -381,7 +381,7 @@ describe("partitions", () => {
   });
 });
 
-test("the triggers of every record write what its columns, comments and event names say now", async () => {
+test("the triggers of every record match its present columns, comments and event names", async () => {
   const sources = () =>
     people.owner.query(
       `select p.proname, p.prosrc from pg_proc p join pg_namespace n on n.oid = p.pronamespace

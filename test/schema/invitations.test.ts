@@ -41,7 +41,7 @@ const unusable = {
   message: expect.stringContaining("unknown, used, expired or revoked"),
 };
 
-/** What the task does: the token as it stands in the mail. */
+/** Executes the function of the task; returns the token for the mail. */
 async function tokenOf({ id, send_count }: Invite): Promise<string | undefined> {
   const { rows } = await people.owner.query("select token from app_private.issue_invite_token($1, $2)", [
     id,
@@ -69,7 +69,7 @@ test("owners and administrators invite, and only owners invite owners", async ()
     code: "FORBIDDEN",
     permission: "org.owner",
   });
-  // Neither may an administrator turn an owner's offer into another.
+  // An administrator cannot change an owner's offer either.
   expect(await call(bob, "o1@example.com")).toMatchObject({ code: "FORBIDDEN", permission: "org.owner" });
   expect(await call(mia, "x@example.com")).toMatchObject({ code: "FORBIDDEN", permission: "org.admin" });
   expect(await call(eve, "x@example.com")).toMatchObject({ code: "NOT_FOUND" });
@@ -81,11 +81,11 @@ test("owners and administrators invite, and only owners invite owners", async ()
   });
 });
 
-test("invitations are seen by owners and administrators only", async () => {
-  const look = "select id from app_public.organization_invites";
-  expect((await people.as(ada, look)).length).toBeGreaterThan(0);
-  expect((await people.as(bob, look)).length).toBeGreaterThan(0);
-  for (const who of [mia, eve, null]) expect(await people.as(who, look)).toEqual([]);
+test("invitations are visible to owners and administrators only", async () => {
+  const query = "select id from app_public.organization_invites";
+  expect((await people.as(ada, query)).length).toBeGreaterThan(0);
+  expect((await people.as(bob, query)).length).toBeGreaterThan(0);
+  for (const who of [mia, eve, null]) expect(await people.as(who, query)).toEqual([]);
 });
 
 test("an address with a pending invitation gets it again, with a new token, also in parallel", async () => {
@@ -146,7 +146,7 @@ test("only the invited address accepts, and only once", async () => {
   expect(rows).toEqual([{ email_verified_at: expect.any(Date), invited_by_id: ada }]);
 });
 
-test("unknown, expired and revoked tokens get the same sentence", async () => {
+test("unknown, expired and revoked tokens have the same refusal", async () => {
   const late = await people.person("Late");
   const made = await invited("late@example.com");
   const token = await tokenOf(made);
@@ -175,7 +175,7 @@ test("unknown, expired and revoked tokens get the same sentence", async () => {
   expect(await refusal(people.as(bob, revoke, [next.id]))).toMatchObject({ code: "CONFLICT" });
 });
 
-test("sending again makes a new token; an owner's invitation is sent again by owners", async () => {
+test("sending again creates a new token; only owners can do so for an owner's invitation", async () => {
   const resend = "select id, send_count, expires_at from app_public.resend_organization_invite($1)";
   const made = await invited("slow@example.com", "OWNER");
   expect(await refusal(people.as(bob, resend, [made.id]))).toMatchObject({
@@ -191,7 +191,7 @@ test("sending again makes a new token; an owner's invitation is sent again by ow
   });
 });
 
-test("every step is an event of the organization", async () => {
+test("every step writes an event of the organization", async () => {
   const { rows } = await people.owner.query<{ name: string }>(
     "select distinct name from app_public.events where organization_id = $1 and subject_type = 'organization_invite' order by name",
     [homes],

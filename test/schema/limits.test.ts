@@ -21,7 +21,7 @@ const take = async (key: string, most: number, by: Pick<Pool, "query"> = owner):
 const uses = async () =>
   (await owner.query("select key, slot from app_private.limit_uses order by key, slot")).rows;
 
-/** A transaction that stays open. It gives up at once where it would have to wait. */
+/** A transaction that stays open. Statements that would have to wait fail. */
 async function transaction(): Promise<Client> {
   const client = new Client({ connectionString: database.ownerUrl });
   await client.connect();
@@ -29,7 +29,7 @@ async function transaction(): Promise<Client> {
   return client;
 }
 
-test("of 40 at once exactly 7 are let through", async () => {
+test("of 40 concurrent uses exactly 7 are permitted", async () => {
   const waits = await Promise.all(Array.from({ length: 40 }, () => take("a", 7)));
   expect(waits.filter((wait) => wait === 0)).toHaveLength(7);
   expect(await uses()).toHaveLength(7);
@@ -41,7 +41,7 @@ test("uncommitted uses block nobody; they count, and are released by a rollback"
   try {
     expect(await take("a", 2, first)).toBe(0);
     expect(await take("a", 2, second)).toBe(0);
-    // Both are held: the third is refused rather than kept waiting.
+    // Both slots are in use: the third is refused rather than blocked.
     expect(await take("a", 2, third)).toBe(1);
     expect(await take("b", 2, third)).toBe(0);
     await first.query("rollback");
@@ -76,7 +76,7 @@ test("a slot is reused after its window, also under concurrency", async () => {
   expect(await uses()).toHaveLength(3);
 });
 
-test("a lower limit holds at once, one transaction counts each of its uses, and a use can be given back", async () => {
+test("a lower limit applies immediately, one transaction counts each of its uses, and a use can be returned", async () => {
   for (let n = 0; n < 5; n++) await take("a", 5);
   await owner.query("update app_private.limit_uses set expires_at = now() where slot <= 2");
   expect(await take("a", 3)).toBeGreaterThan(0);
@@ -91,14 +91,14 @@ test("a lower limit holds at once, one transaction counts each of its uses, and 
 });
 
 test("a check uses nothing, and counts uncommitted uses", async () => {
-  const look = async (by: Pick<Pool, "query"> = owner) =>
+  const check = async (by: Pick<Pool, "query"> = owner) =>
     (await by.query("select app_private.take_use('a', 1, '1 hour', false) as wait")).rows[0].wait;
-  expect(await Promise.all([look(), look(), look()])).toEqual([0, 0, 0]);
+  expect(await Promise.all([check(), check(), check()])).toEqual([0, 0, 0]);
   expect(await uses()).toEqual([]);
   const held = await transaction();
   try {
     expect(await take("a", 1, held)).toBe(0);
-    expect(await look()).toBe(1);
+    expect(await check()).toBe(1);
   } finally {
     await held.end();
   }

@@ -36,12 +36,15 @@ afterAll(async () => {
   await people.end();
   await database.drop();
 });
-/** Each test begins a transaction that the next one, or the end, takes back. */
+/** Each test begins a transaction that the next one rolls back. */
 beforeEach(async () => {
   await client.query("rollback; begin");
 });
 
-/** A unit as a function of the service completes it; `changed` are columns with SQL values. */
+/**
+ * A unit with completed columns, as a function of the service inserts it; `changed` are columns with SQL
+ * values.
+ */
 async function insert(changed: Record<string, string> = {}, home = homes[0]!): Promise<void> {
   const columns: Record<string, string> = {
     project_id: `'${home.project}'`,
@@ -65,7 +68,7 @@ async function insert(changed: Record<string, string> = {}, home = homes[0]!): P
   );
 }
 
-test("a unit that was completed by its writer is checked against every rule", async () => {
+test("a unit with completed columns is checked against every rule", async () => {
   await insert();
   await insert({
     bedrooms: "3",
@@ -103,7 +106,7 @@ test("a unit that was completed by its writer is checked against every rule", as
     await expect(insert()).rejects.toThrow("a unit was inserted past its rules");
     await client.query("rollback to before");
   }
-  // What keys and checks of the table say, they say as ever.
+  // Keys and check constraints of the table apply as usual.
   for (const wrong of [
     { organization_id: `'${homes[1]!.organization}'` },
     { floor_plan_id: `'${homes[1]!.plan}'` },
@@ -116,7 +119,7 @@ test("a unit that was completed by its writer is checked against every rule", as
   expect(await refusal(insert({ status: "'SOLD'" }))).toMatchObject({ code: "INVALID_TRANSITION" });
 });
 
-test("conditions of states follow the rows that say them", async () => {
+test("conditions of states follow the rows that define them", async () => {
   const create = (status: string, price: number | null) =>
     client.query("insert into app_public.units (project_id, title, status, price) values ($1, 'U', $2, $3)", [
       homes[0]!.project,
@@ -144,7 +147,7 @@ test("conditions of states follow the rows that say them", async () => {
      values ('unit', 'OFF_MARKET', 'view', 'Say what is seen.');
      select app_private.make_state_triggers()`,
   );
-  // As long as a record is in the state, whatever else changes.
+  // They apply to every change while a record is in the state.
   expect(
     await refusal(client.query("update app_public.units set title = 'V' where status = 'OFF_MARKET'")),
   ).toMatchObject({
@@ -153,7 +156,7 @@ test("conditions of states follow the rows that say them", async () => {
   });
 });
 
-test("events that are numbered as they are written keep the order, without gaps, beside others", async () => {
+test("events that are numbered when they are written keep the order, without gaps, beside others", async () => {
   await client.query("select set_config('plat.numbers_at_once', '', true)");
   const many = (home: { project: string }, title: string) =>
     client.query(
@@ -193,13 +196,13 @@ test("events that are numbered as they are written keep the order, without gaps,
   expect((await client.query("select from app_private.event_batches")).rowCount).toBe(0);
 });
 
-test("of many rows that a statement changes, each that changed has its event with what changed, and its words", async () => {
+test("for a statement that changes many rows, each changed row has its event with the changes, and its search text", async () => {
   const { project } = homes[0]!;
   await client.query(
     "insert into app_public.units (project_id, title, number) select $1, 'Row ' || i, 'R' || i from generate_series(1, 20) i",
     [project],
   );
-  // One first: the plan of the triggers is then that of one row.
+  // One row first, so that the triggers' plan is that for one row.
   await client.query("update app_public.units set title = 'Row 1 again' where number = 'R1'");
   await client.query(
     "update app_public.units set title = title || case when number in ('R2', 'R3') then '' else ' anew' end where number like 'R%'",
@@ -225,7 +228,7 @@ test("of many rows that a statement changes, each that changed has its event wit
   ]);
 });
 
-test("an event is written once, with its number, and nothing waits afterwards", async () => {
+test("an event is written once, with its number, and nothing is pending afterwards", async () => {
   await insert();
   await client.query("update app_public.units set title = 'V' where title = 'U'");
   await client.query("set constraints all immediate");
@@ -237,7 +240,7 @@ test("an event is written once, with its number, and nothing waits afterwards", 
   expect(rows).toEqual([{ updated: 0, areInserted: true, pending: 0 }]);
 });
 
-test("a numbered event is never numbered anew, and what it says never changes", async () => {
+test("a numbered event never changes, including its number", async () => {
   for (const change of ["sequence = sequence + 1", "sequence = null", "data = '{}'", "name = 'x'"]) {
     await client.query("savepoint before");
     await expect(client.query(`update app_public.events set ${change}`)).rejects.toThrow(
@@ -248,7 +251,7 @@ test("a numbered event is never numbered anew, and what it says never changes", 
   await client.query("update app_public.events set dispatched_at = now()");
 });
 
-test("reservations that expire at one moment end together, but for those that somebody works on or that cannot end", async () => {
+test("reservations that expire at the same time end together, except for locked ones and those that cannot end", async () => {
   const { organization } = homes[1]!;
   const { owner } = people;
   const { rows: projects } = await owner.query(
@@ -266,7 +269,7 @@ test("reservations that expire at one moment end together, but for those that so
         select $1, u.id, l.id, true from units u join leads l on substr(l.name, 6) = substr(u.title, 6)`,
     [project],
   );
-  // Each statement that changes them, and a rule that one of them breaks.
+  // Records each statement that changes them, and adds a rule that one of them violates.
   await owner.query(
     `create table public.statements (relation text);
      create function public.count_statement() returns trigger language plpgsql security definer as
@@ -343,7 +346,7 @@ test("reservations that expire at one moment end together, but for those that so
     },
   ]);
 
-  // Somebody works on the fourth lead and the fifth home.
+  // The fourth lead and the fifth home are locked.
   await client.query("select from app_public.leads where name = 'Lead 4' and project_id = $1 for update", [
     project,
   ]);
@@ -366,7 +369,7 @@ test("reservations that expire at one moment end together, but for those that so
   expect(await settle()).toBe(2);
   expect(await states()).toEqual([...begun.slice(0, 7).map(over), begun[7]]);
 
-  // The eighth cannot be settled: it is put off, and holds nobody up.
+  // The eighth cannot expire: it is postponed, without blocking the others.
   await owner.query(
     `insert into app_public.units (project_id, title, status, price) values ($1, 'Home 9', 'AVAILABLE', 1)`,
     [project],
@@ -385,9 +388,9 @@ test("reservations that expire at one moment end together, but for those that so
   await owner.query("drop trigger _999_refuse on app_public.units; delete from app_hidden.deadlines");
 });
 
-test("a batch of deadlines reads itself, not all that are due at that moment or later", async () => {
+test("a batch of deadlines reads only its own rows, not all that are due at that time or later", async () => {
   await client.query("set local session_replication_role = replica");
-  // Ids of claims that are gone: settling one of them takes nothing but its deadline.
+  // Ids of deleted claims: processing one of them only deletes its deadline.
   const fill = (due: string) =>
     client.query(
       `insert into app_hidden.deadlines (kind, record_id, due_at, organization_id)
@@ -397,7 +400,7 @@ test("a batch of deadlines reads itself, not all that are due at that moment or 
   await fill("now() - interval '1 hour'");
   await fill("now() + interval '1 hour' * random()");
   await client.query("analyze app_hidden.deadlines");
-  // Of the table and of its indexes, whichever of them is read.
+  // Rows read from the table or its indexes, whichever is used.
   const tuplesRead = async () =>
     Number(
       (
@@ -414,13 +417,13 @@ test("a batch of deadlines reads itself, not all that are due at that moment or 
     [homes[1]!.organization],
   );
   expect(rows[0].settled).toBe(50);
-  // Two scans of 50, and what is deleted.
+  // Two scans of 50, and the deletions.
   const read = (await tuplesRead()) - before;
   expect(read).toBeGreaterThan(50);
   expect(read).toBeLessThan(1_000);
 });
 
-test("an import reads the leads and units that it is about, not those of everybody", async () => {
+test("an import reads the leads and units of the file, not all others", async () => {
   const [home, other] = homes as [(typeof homes)[0], (typeof homes)[0]];
   await client.query("set local session_replication_role = replica");
   await client.query(
@@ -507,7 +510,7 @@ test("an import reads the leads and units that it is about, not those of everybo
   expect((await tuplesRead("app_public.units")) - unitsBefore).toBeLessThan(500);
 });
 
-test("what is written to a record is not looked up in the catalog", async () => {
+test("writing to a record reads nothing of the catalog", async () => {
   const { project, organization } = homes[0]!;
   const { rows } = await client.query(
     "select user_id from app_public.organization_user_connections where organization_id = $1",
@@ -530,7 +533,7 @@ test("what is written to a record is not looked up in the catalog", async () => 
         [project, `Lead ${n}`],
       )
     ).rows[0].id;
-  // Once a connection, statements are planned; after some times they are not planned anew.
+  // Statements are planned once per connection; after some executions the generic plan is used.
   for (let n = 0; n < 8; n += 1) await create(n);
   const before = await scans();
   await create(8);

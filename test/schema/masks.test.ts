@@ -16,18 +16,18 @@ import { startTwoOrganizations, type TwoOrganizations } from "../harness/twoOrga
 interface Masked {
   table: string;
   column: string;
-  /** As a cast names it. */
+  /** As used in a cast. */
   type: string;
   /** The category of its type, J for JSON. */
   category: string;
-  /** The function that reads it, or null where there is none. */
+  /** The function that reads it, or null if there is none. */
   reader: string | null;
 }
 
-/** A value that stands in one place only. */
+/** A value that exists in one place only. */
 interface Planted extends Masked {
   id: string;
-  /** What a text has to hold to tell it; null for values that look like others, such as yes and no. */
+  /** The text that reveals it; null for values that others share, such as booleans. */
   marker: string | null;
   value: unknown;
 }
@@ -41,9 +41,9 @@ let world: TwoOrganizations;
 let columns: Masked[];
 const planted: Planted[] = [];
 let viewers: Viewer[];
-/** Of each table and view: where its rows t are read, and SQL for the JSON of one, as the API serves it. */
+/** For each table and view: the source of its rows t, and SQL for the JSON of one, as the API returns it. */
 let served: { table: string; source: string; expression: string }[];
-/** Of each subject of reports: SQL for all its columns of a row t. */
+/** For each subject of reports: SQL for all its columns of a row t. */
 let reported: typeof served;
 /** The tables that have masked columns. */
 let maskedTables: string[];
@@ -58,7 +58,7 @@ const maskedQuery = `
   where c.relnamespace = 'app_public'::regnamespace and c.relname <> 'events' and col_description(c.oid, a.attnum) ~ '(^|\\n)@masked'
   order by 1, 2`;
 
-/** Whatever is served of a row: columns that are not masked, and computed fields that are no records. */
+/** Everything that is returned for a row: unmasked columns, and computed fields that are not records. */
 const servedQuery = `
   select c.oid::regclass::text as table, app_hidden.source_of(c.oid) || ' t cross join lateral (select '
     || case when c.relkind in ('r', 'p') then format('row(%s)::%s', app_hidden.row_columns(c.oid, 't'), c.oid::regclass) else 't' end || ' as t offset 0) f' as source, 'jsonb_build_array(' || string_agg(x.expression, ', ') || ')' as expression from pg_class c
@@ -83,9 +83,9 @@ const reportedQuery = `
     'jsonb_build_array(' || string_agg('(' || app_hidden.of_masked(('app_public.' || s.table_name)::regclass, c.expression) || ')', ', ') || ')' as expression
   from app_hidden.report_subjects s join app_hidden.report_columns c using (subject) group by s.subject, s.table_name order by 1`;
 
-/** A value of a type that stands nowhere else: what a text has to hold, and the JSON of it. */
+/** A unique value of a type: the text that reveals it, and its JSON. */
 function values(n: number, { category }: Masked): [marker: string, value: unknown][] {
-  // To come, so that nothing has ended by it; of a day of birth, long ago.
+  // In the future, so that nothing has ended by it; dates of birth are far in the past.
   const days = [2900, 1900].map(
     (from) => `${from + (n % 100)}-${String(2 + Math.floor(n / 100)).padStart(2, "0")}-17`,
   );
@@ -102,7 +102,10 @@ function values(n: number, { category }: Masked): [marker: string, value: unknow
   ];
 }
 
-/** Writes the value into the row, past all rules but with its event, and gives it as JSON; null where its type does not take it. */
+/**
+ * Writes the value into the row, without rules but with its event, and returns it as JSON; null if its type
+ * does not accept it.
+ */
 async function write(column: Masked, id: string, value: unknown): Promise<string | null> {
   await world.client.query("savepoint value");
   try {
@@ -123,13 +126,13 @@ async function plant(column: Masked, id: string): Promise<void> {
   for (const [marker, value] of values(planted.length, column)) {
     const written = await write(column, id, value);
     if (written === null) continue;
-    // Yes and no look alike wherever they stand.
+    // Booleans are equal everywhere.
     planted.push({ ...column, id, value, marker: written.includes(marker) ? marker : null });
     return;
   }
 }
 
-/** The permissions that the functions of masked columns name. */
+/** The permissions that the functions of masked columns check. */
 async function permissionsOf(masked: Masked[]): Promise<string[]> {
   const { rows } = await world.client.query<{ permission: string }>(
     "select distinct m[1] as permission from pg_proc p, regexp_matches(p.prosrc, '''([a-z]+\\.[a-z]+)''', 'g') m where p.oid::regproc::text = any ($1)",
@@ -160,7 +163,7 @@ async function findViewers(): Promise<Viewer[]> {
   return [
     { name: "a visitor", settings: {} },
     ...users.map(({ id, name }) => ({ name, settings: { user_id: id } })),
-    // Those that see records, and those that see all but what one permission of a mask gives.
+    // Permissions to see records, and all but one of the permissions of masks.
     ...all
       .filter((name) => name.endsWith(".read"))
       .map((name) => token(`the owner's token with ${name}`, [name])),
@@ -208,8 +211,9 @@ beforeAll(async () => {
 afterAll(() => world?.end());
 
 /**
- * PERF: everybody asks the same, and to plan all the fields of a table takes longer than to read them. Once for each role: a plan that has
- * the body of a function in it does not ask again who may call that.
+ * PERF: all viewers execute the same statements, and planning all the fields of a table takes longer than
+ * reading them. One plan per role, because a plan with an inlined function does not check again who may
+ * execute it.
  */
 const plannedOnce = (role: string, text: string, given: unknown[]) => ({
   name: createHash("md5").update(`${role} ${text}`).digest("hex"),
@@ -218,7 +222,7 @@ const plannedOnce = (role: string, text: string, given: unknown[]) => ({
   rowMode: "array" as const,
 });
 
-/** Runs statements as a viewer; what one is refused tells nothing. */
+/** Executes statements as a viewer; refused ones return nothing. */
 async function as<T>(
   viewer: Viewer,
   work: (read: (sql: string, values?: unknown[]) => Promise<any[]>) => Promise<T>,
@@ -249,19 +253,22 @@ async function as<T>(
 
 type Read = Parameters<Parameters<typeof as>[1]>[0];
 
-/** The same without policies: who reads a whole stream reads of records too that they do not see otherwise. */
+/**
+ * The same without policies, because readers of a whole stream also read events of records that they do not
+ * see otherwise.
+ */
 const unguarded: Read = async (sql, given = []) =>
   (await world.client.query(plannedOnce("plat_owner", sql, given))).rows;
 
-/** The view that masks a table. */
+/** The masking view of a table. */
 const viewOf = (table: string) => table.replace("app_public.", "app_hidden.masked_");
 
-/** The values that the fields do not give the viewer. */
+/** The values that are hidden from the viewer. */
 async function hidden(read: Read): Promise<Planted[]> {
   const found: Planted[] = [];
   for (const table of new Set(planted.map((one) => one.table))) {
     const here = columns.filter((one) => one.table === table && one.reader);
-    // The owner, for whom no policy holds, calls the functions themselves.
+    // The owner, to whom no policy applies, calls the functions directly.
     const expression = ({ column, reader }: Masked) => (read === unguarded ? `${reader}(t)` : `t.${column}`);
     const rows = await read(
       `select t.id, jsonb_build_object(${here.map((one) => `'${one.column}', ${expression(one)}`).join(", ")})
@@ -278,7 +285,7 @@ async function hidden(read: Read): Promise<Planted[]> {
   return found;
 }
 
-/** PERF: both are asked once for each viewer; no test changes what they are about. */
+/** PERF: both are queried once for each viewer, because no test changes their data. */
 const [known, knownInEvents] = [new Map<Viewer, Planted[]>(), new Map<Viewer, Planted[]>()];
 async function hiddenFrom(viewer: Viewer, read: Read): Promise<Planted[]> {
   const found = known.get(viewer) ?? (await hidden(read));
@@ -291,7 +298,7 @@ async function hiddenInEvents(viewer: Viewer): Promise<Planted[]> {
   return found;
 }
 
-test("every masked column has a value that is looked for", () => {
+test("every masked column has a value to search for", () => {
   expect(columns.length).toBeGreaterThan(30);
   const without = columns.filter(
     ({ table, column }) => !planted.some((one) => one.table === table && one.column === column),
@@ -303,8 +310,8 @@ test("every masked column has a value that is looked for", () => {
   expect([...new Set(alike)]).toEqual(["app_public.organization_user_connections.notifications"]);
 });
 
-test("no viewer finds in fields, events, views, reports or exports what the field does not give them", async () => {
-  const told: string[] = [];
+test("no viewer finds hidden values in fields, events, views, reports or exports", async () => {
+  const revealed: string[] = [];
   let withheld = 0;
   let shown = 0;
   for (const viewer of viewers)
@@ -323,24 +330,24 @@ test("no viewer finds in fields, events, views, reports or exports what the fiel
           ? secretsOfEvents
           : secrets)
           if (marker !== null && text.includes(marker))
-            told.push(`${viewer.name}: ${of}.${column} of ${id} in ${table}`);
+            revealed.push(`${viewer.name}: ${of}.${column} of ${id} in ${table}`);
       }
     });
   expect(withheld).toBeGreaterThan(500);
   expect(shown).toBeGreaterThan(200);
-  expect([...new Set(told.map((line) => line.replace(/ of [0-9a-f-]{36}/, "")))]).toEqual([]);
+  expect([...new Set(revealed.map((line) => line.replace(/ of [0-9a-f-]{36}/, "")))]).toEqual([]);
 });
 
-test("a webhook's payload holds of an event what the field gives its viewer", async () => {
-  const told: string[] = [];
-  let looked = 0;
+test("a webhook's payload contains what the fields return to its viewer", async () => {
+  const revealed: string[] = [];
+  let checked = 0;
   for (const viewer of viewers)
     await as(viewer, async (read) => {
       const secrets = await hiddenInEvents(viewer);
       const visible = await read("select e.id from app_public.events e where e.subject_id = any ($1)", [
         planted.map(({ id }) => id),
       ]);
-      // As the service makes them: no policy decides, only who is named as the viewer.
+      // As the service creates them: without policies, for the given viewer.
       const { rows: bodies } = await world.client.query<{ id: string; body: { data: any; changes: any } }>(
         "select e.subject_id as id, app_private.webhook_body(e)::jsonb as body from app_public.events e where e.id = any ($1) and e.changes is not null",
         [visible.map(([id]) => id as string)],
@@ -348,22 +355,24 @@ test("a webhook's payload holds of an event what the field gives its viewer", as
       for (const { column, id, table, marker } of secrets) {
         const member = column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
         for (const { body } of bodies.filter((event) => event.id === id)) {
-          looked += 1;
-          // A field may give less than the value, such as the month of a day.
-          const tells = marker === null ? body.data[member] !== null : JSON.stringify(body).includes(marker);
-          if (tells || body.changes[member] !== undefined) told.push(`${viewer.name}: ${table}.${column}`);
+          checked += 1;
+          // A field may return less than the value, such as the month of a date.
+          const isRevealed =
+            marker === null ? body.data[member] !== null : JSON.stringify(body).includes(marker);
+          if (isRevealed || body.changes[member] !== undefined)
+            revealed.push(`${viewer.name}: ${table}.${column}`);
         }
       }
     });
-  expect(looked).toBeGreaterThan(200);
-  expect([...new Set(told)]).toEqual([]);
+  expect(checked).toBeGreaterThan(200);
+  expect([...new Set(revealed)]).toEqual([]);
 });
 
-test("no filter and no search tells a value that the field does not give", async () => {
+test("filters and searches do not reveal values that the field hides", async () => {
   const { client } = world;
   const { rows: filters } = await client.query<{
     table: string;
-    /** What comes before the value: the call, with the row t of the view that masks. */
+    /** The call before the value, with the row t of the masking view. */
     call: string;
     filter: string;
     finder: string | null;
@@ -376,7 +385,7 @@ test("no filter and no search tells a value that the field does not give", async
     where p.pronamespace = 'app_public'::regnamespace and p.pronargs = 2 and obj_description(p.oid) ~ '(^|\\n)@filter'
       and (a.typtype = 'r' or p.proargtypes[1] = 'text'::regtype)`);
   expect(filters.length).toBeGreaterThan(5);
-  const told: string[] = [];
+  const revealed: string[] = [];
   for (const viewer of viewers)
     await as(viewer, async (read) => {
       for (const { table, column, id, marker, value, category } of await hiddenFrom(viewer, read))
@@ -392,10 +401,10 @@ test("no filter and no search tells a value that the field does not give", async
              ${finder ? `union all select from app_hidden.${finder}(${argument}) i where i = $1` : ""}`,
             [id, range === null ? marker : String(value)],
           );
-          if (rows.length > 0) told.push(`${viewer.name}: ${table}.${column} by ${filter}`);
+          if (rows.length > 0) revealed.push(`${viewer.name}: ${table}.${column} by ${filter}`);
         }
     });
-  expect([...new Set(told)]).toEqual([]);
+  expect([...new Set(revealed)]).toEqual([]);
   const { rows: words } = await client.query<{ text: string }>(
     "select concat(names, more) as text from app_private.search_texts",
   );
@@ -406,7 +415,7 @@ test("no filter and no search tells a value that the field does not give", async
   expect(found).toEqual([]);
 });
 
-test("the API filters, sorts and groups by nothing that is masked, and adds up what the fields give", async () => {
+test("the API cannot filter, sort or group by masked fields, and aggregates what the fields return", async () => {
   const schema = buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8"), {
     assumeValid: true,
   });
@@ -472,7 +481,7 @@ test("the API filters, sorts and groups by nothing that is masked, and adds up w
   }
 });
 
-/** Whatever SQL tells a value by, of a table t and its column c. */
+/** All SQL constructs that reveal a value, for a table t and its column c. */
 const forms = (t: string, c: string): Record<string, string> => ({
   column: `select ${c} from ${t}`,
   "column of an alias": `select x.${c} from ${t} x`,
@@ -517,7 +526,7 @@ const forms = (t: string, c: string): Record<string, string> => ({
   statistics: `select 1 / (select count(*) from pg_stats where schemaname || '.' || tablename = '${t}' and attname = '${c}')`,
 });
 
-test("SQL as a role of the API is refused a masked column in every form", async () => {
+test("SQL as a role of the API cannot read a masked column in any form", async () => {
   const { client } = world;
   const { rows } = await client.query<{ table: string; column: string; written: boolean }>(
     `select c.oid::regclass::text as table, a.attname as column, has_column_privilege('plat_user', c.oid, a.attnum, 'update') as written
@@ -534,7 +543,7 @@ test("SQL as a role of the API is refused a masked column in every form", async 
       await client.query(`set local role ${role}; savepoint form`);
       const refusals: Record<string, string> = {
         ...forms(table, column),
-        // Who writes a column may not read it by that.
+        // Permission to write a column does not permit reading it.
         ...(written
           ? {
               "returning of a write": `update ${table} set ${column} = null where false returning ${column}`,
@@ -547,7 +556,7 @@ test("SQL as a role of the API is refused a masked column in every form", async 
           () => "nothing",
           (error: { code?: string }) => error.code,
         );
-        // Statistics are not refused: there are none.
+        // Statistics are not refused, but empty.
         if (code !== (form === "statistics" ? "22012" : "42501"))
           allowed.push(`${role}: ${form} of ${table}.${column}: ${code}`);
       }
@@ -556,7 +565,7 @@ test("SQL as a role of the API is refused a masked column in every form", async 
   expect(allowed).toEqual([]);
 });
 
-test("the view that masks has the rows that the viewer sees of the table, with what the functions give", async () => {
+test("a masking view has the visible rows of its table, with the results of the functions", async () => {
   const differences: string[] = [];
   let compared = 0;
   const { rows: masked } = await world.client.query<{ table: string; names: string[] }>(

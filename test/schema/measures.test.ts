@@ -1,4 +1,4 @@
-/** Aggregates in the API are exactly the meaningful ones for what a field measures. */
+/** The aggregates in the API are exactly the meaningful ones for the measure of a field. */
 import { expect, test } from "@jest/globals";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ test("amounts and quantities have a sum; ratios, ranks, settings and versions ha
   expect(fieldsOf("ProjectSumAggregates")).toEqual([]);
 });
 
-test("distinct values are counted of records, references and enumerations", () => {
+test("distinct values are counted for records, references and enumerations", () => {
   const counted = fieldsOf("LeadDistinctCountAggregates");
   expect(counted).toEqual(expect.arrayContaining(["id", "assigneeId", "status", "origin"]));
   for (const name of ["email", "insertedAt", "subscribed", "tags", "metadata", "budgetMax", "version"])

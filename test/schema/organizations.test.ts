@@ -75,7 +75,7 @@ describe("create_organization", () => {
 describe("update_organization_member_role", () => {
   const change = "select role from app_public.update_organization_member_role($1, $2, $3)";
 
-  test("is the owners'", async () => {
+  test("is limited to owners", async () => {
     expect(await people.as(ada, change, [homes, mia, "ADMIN"])).toEqual([{ role: "ADMIN" }]);
     await people.as(ada, change, [homes, mia, "MEMBER"]);
     for (const who of [bob, mia])
@@ -108,7 +108,7 @@ describe("update_organization_member_role", () => {
     });
   });
 
-  test("leaves one of two owners who demote each other at the same moment", async () => {
+  test("keeps one of two owners who demote each other concurrently", async () => {
     for (let round = 0; round < 5; round++) {
       const shared = await people.organization("Shared", { [ada]: "OWNER", [bob]: "OWNER" });
       const answers = await Promise.allSettled([
@@ -129,7 +129,7 @@ describe("remove_organization_member", () => {
   const remove = `select (organization).id as organization, ("user").id as "user", reassigned_leads as leads,
     array(select p.title::text from unnest(removed_projects) p) as projects from app_public.remove_organization_member($1, $2)`;
 
-  test("takes the member's leads from them", async () => {
+  test("unassigns the member's leads", async () => {
     const { rows } = await people.owner.query<{ id: string }>(
       "insert into app_public.projects (organization_id, title) values ($1, 'North'), ($1, 'South') returning id",
       [homes],
@@ -161,7 +161,7 @@ describe("update_organization_notifications", () => {
   const change = `select to_jsonb(notifications) as n from app_public.update_organization_notifications($1,
     jsonb_populate_record(null::app_public.notification_settings, $2))`;
 
-  test("changes the given members of the viewer's own settings", async () => {
+  test("changes the given fields of the viewer's own settings", async () => {
     const [first] = await people.as<{ n: object }>(mia, change, [homes, { task: false }]);
     expect(first!.n).toMatchObject({ task: false, new_lead: true, offer: true });
     const [second] = await people.as<{ n: object }>(mia, change, [homes, { task: true, offer: false }]);
@@ -174,7 +174,7 @@ describe("update_organization_notifications", () => {
     expect(untouched).toMatchObject([{ n: { offer: true } }]);
   });
 
-  test("refuses those who are no members", async () => {
+  test("refuses non-members", async () => {
     expect(await refusal(people.as(eve, change, [homes, {}]))).toMatchObject({ code: "NOT_FOUND" });
     await people.owner.query("update app_public.organizations set has_public_project = true where id = $1", [
       homes,
@@ -204,7 +204,7 @@ describe("contact_organization and contact_service", () => {
       )
     ).rows;
 
-  test("reach organizations that the sender sees", async () => {
+  test("reach organizations that are visible to the sender", async () => {
     expect(await people.as(mia, contact, [homes, "Vi@Example.com"])).toEqual([{ id: homes }]);
     expect(await refusal(people.as(null, contact, [homes, "vi@example.com"]))).toMatchObject({
       code: "NOT_FOUND",
@@ -219,7 +219,7 @@ describe("contact_organization and contact_service", () => {
     expect(await jobs("organization__contacted")).toHaveLength(2);
   });
 
-  test("refuse bad values and keep the text out of the job", async () => {
+  test("refuse invalid values, and keep the text out of the job", async () => {
     const write = "select app_public.contact_service($1, $2, $3) as done";
     expect(await refusal(people.as(null, write, ["", "v@example.com", "Hi"]))).toMatchObject({
       code: "BAD_USER_INPUT",
@@ -236,7 +236,7 @@ describe("contact_organization and contact_service", () => {
     expect(await jobs("service__contacted")).toEqual([{ payload: { id: expect.any(String) } }]);
   });
 
-  test("count by sender and by network address, also in parallel", async () => {
+  test("count by sender and by network, also in parallel", async () => {
     const write = "select app_public.contact_service('V', $1, 'Hi')";
     const tries = await Promise.allSettled(
       Array.from({ length: 12 }, () => people.as(null, write, ["flood@example.com"])),
@@ -254,13 +254,13 @@ describe("contact_organization and contact_service", () => {
     await people.as(null, write, ["v99@example.com"], { ip: "192.0.2.2" });
   });
 
-  test("let the sender in again when the window has passed", async () => {
+  test("permit the sender again after the window", async () => {
     const write = "select app_public.contact_service('V', 'flood@example.com', 'Hi')";
     for (let n = 0; n < 5; n++) await people.as(null, write);
     expect(await refusal(people.as(null, write))).toMatchObject({ code: "RATE_LIMITED" });
     await people.owner.query("update app_private.limit_uses set expires_at = expires_at - interval '1 hour'");
     await people.as(null, write);
-    // The slot is taken again; a job deletes what is left of the others.
+    // The slot is used again; a job deletes the other expired ones.
     const { rows } = await people.owner.query(
       `select count(*) filter (where expires_at > now())::int as held, count(*)::int as slots from app_private.limit_uses
        where key = app_private.limit_key('contact.sender', 'flood@example.com')`,

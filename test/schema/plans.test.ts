@@ -1,6 +1,6 @@
 /**
- * Plans of lists with realistic numbers of rows: an organization with 60,000 leads beside others. Checks how rows are
- * found and how many are read, not the duration.
+ * Plans of lists with realistic numbers of rows: an organization with 60,000 leads beside others. Tests how
+ * rows are found and how many are read, not the duration.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Api, Person } from "../harness/api.ts";
@@ -13,7 +13,8 @@ let owner: Person, member: Person, seller: Person;
 let project: string;
 
 beforeAll(async () => {
-  // Small ones too: of few organizations, any is likely to have most of the rows.
+  // Also small organizations, because with few organizations, the statistics would suggest that any has most
+  // of the rows.
   const small = Array.from({ length: 40 }, (_, n) => ({ name: `small-${n}`, leads: 5, projects: 1 }));
   ({ api, owner, member, seller, project } = await startLargeOrganization(
     { leads: LEADS, events: 20_000 },
@@ -29,7 +30,7 @@ const page = `query ($filter: LeadsFilter, $after: Cursor) {
   leadsConnection(first: 50, filter: $filter, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }`;
 
 describe("the list of leads", () => {
-  test("of an owner reads as many rows of the index as it answers", async () => {
+  test("of an owner reads as many index rows as it returns", async () => {
     const plan = await explain(api, owner, list);
     expect(plan.indexes).toContain("leads_organization");
     expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
@@ -41,7 +42,7 @@ describe("the list of leads", () => {
     expect(cost(plan, "leads")).toBeLessThanOrEqual(100);
   });
 
-  test("goes along the index of each project asked for", async () => {
+  test("uses the index of each requested project", async () => {
     const plan = await explain(api, owner, list, { filter: { projectIds: [project] } });
     expect(plan.indexes).toContain("leads_project");
     expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
@@ -51,7 +52,8 @@ describe("the list of leads", () => {
     const plan = await explain(api, member, list);
     expect(plan.indexes).toContain("leads_project");
     expect(plan.indexes).toContain("leads_assignee");
-    // Of 7 open projects of 10 a share of the answer each, as a bound, then what it holds; and what is the member's own in 3.
+    // For 7 open projects of 10, a share of the page each to find the bound, and then its rows; and the
+    // member's own in 3.
     expect(cost(plan, "leads")).toBeLessThanOrEqual(6 * 50);
   });
 
@@ -64,7 +66,7 @@ describe("the list of leads", () => {
   });
 
   test("finds words, a phone number and an email address by their indexes", async () => {
-    // The words of some of them, which triggers would have kept.
+    // Search texts of some of them, which triggers would have maintained.
     await api.owner.query(`do $$ begin
       execute (select format('insert into app_private.search_texts (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) %s
         from (select * from app_public.leads limit 3000) r', s.texts) from app_private.searchable_tables s where s.type = 'LEAD');
@@ -76,8 +78,8 @@ describe("the list of leads", () => {
     }
   });
 
-  test("with the people of an affiliated organization looks up those alone who are shown", async () => {
-    // Two thousand of them work on the leads that come first. Rows as they are: no trigger has a say.
+  test("with people of an affiliated organization only looks up those that are shown", async () => {
+    // Two thousand of them are assigned to the first leads, without triggers.
     await api.owner.query(`begin; set local session_replication_role = replica;
       with o as (select a.organization_id as id from app_public.project_organizations a
         where a.project_id = '${project}' and a.role <> 'OWNER' limit 1),
@@ -107,12 +109,12 @@ describe("the list of leads", () => {
   });
 });
 
-describe("what is counted or grouped", () => {
+describe("counts and groups", () => {
   const total = "{ leadsConnection(first: 1) { totalCount } }";
   const groups =
     "{ leadsConnection(first: 1) { groupedAggregates(groupBy: [STATUS]) { keys distinctCount { id } } } }";
 
-  test("is read from the index alone", async () => {
+  test("are read from the index only", async () => {
     for (const [person, index] of [
       [owner, "leads_organization_by_status"],
       [member, "leads_project_by_status"],
@@ -129,7 +131,7 @@ describe("what is counted or grouped", () => {
       }
   });
 
-  test("does not read pages of records that are not selected", async () => {
+  test("do not read pages of records that are not selected", async () => {
     for (const [fields, statements] of [
       ["totalCount", 1],
       ["totalCount groupedAggregates(groupBy: [STATUS]) { keys }", 2],
@@ -145,7 +147,7 @@ describe("what is counted or grouped", () => {
     });
   });
 
-  test("refuses a page that there is none of", async () => {
+  test("refuse a page that does not exist", async () => {
     for (const given of ["first: 1001", "first: -1", 'after: "bm9uZQ=="'])
       expect(await owner.ask(`{ leadsConnection(${given}) { totalCount } }`)).toHaveProperty("errors");
     const query =
@@ -155,7 +157,7 @@ describe("what is counted or grouped", () => {
     expect(await owner.get(query)).toEqual({ leadsConnection: { totalCount: LEADS } });
   });
 
-  test("of a viewer with few rows reads none of the others", async () => {
+  test("of a viewer with few rows read none of the others", async () => {
     const { rows } = await api.owner.query(
       "select count(*)::int as own from app_public.leads where assignee_id = $1",
       [seller.id],
@@ -177,7 +179,7 @@ describe("a page of the connection", () => {
     }
   });
 
-  test("follows the list without a gap or a repeat, for everybody", async () => {
+  test("follows the list without gaps or repetitions, for every viewer", async () => {
     for (const person of [owner, member, seller]) {
       const { leads } = await person.get("{ leads(first: 200) { id } }");
       const pages: string[] = [];
@@ -191,7 +193,7 @@ describe("a page of the connection", () => {
     }
   });
 
-  test("knows when it is the last, and counts what the filter leaves", async () => {
+  test("reports whether it is the last, and counts the filtered rows", async () => {
     const { leadsConnection } = await owner.get(
       `{ leadsConnection(first: 50, filter: { email: "lead77@example.com" }) { totalCount nodes { email } pageInfo { hasNextPage } } }`,
     );
@@ -204,7 +206,7 @@ describe("a page of the connection", () => {
     expect(all.totalCount).toBe(LEADS);
   });
 
-  test("refuses a cursor that is none, or of another order", async () => {
+  test("refuses an invalid cursor, and one of another order", async () => {
     expect(await owner.ask(page, { after: "bm9uZQ==" })).toHaveProperty("errors");
     const other = (
       await owner.get(
@@ -222,14 +224,15 @@ test("a lead is found by its primary key under the policy", async () => {
   expect(cost(plan, "leads")).toBeLessThanOrEqual(1);
 });
 
-test("leads below projects go along the index of each project", async () => {
+test("leads below projects use the index of each project", async () => {
   const plan = await explain(api, owner, "{ projects(first: 10) { id leads(first: 5) { id } } }");
   expect(plan.indexes).toContain("leads_project");
   expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 5);
 });
 
-test("of a project reads no others for a viewer with own leads only", async () => {
-  // A third of the projects is private for the member, all of them for the seller; most hold nothing of theirs.
+test("of a project read no others for a viewer with own leads only", async () => {
+  // A third of the projects are private for the member, all of them for the seller; most contain nothing of
+  // theirs.
   const query =
     "query ($filter: LeadsFilter) { projects(first: 10) { id leads(first: 5, filter: $filter) { id status assignee { id } } } }";
   for (const person of [member, seller])
@@ -239,7 +242,7 @@ test("of a project reads no others for a viewer with own leads only", async () =
       expect(cost(plan, "leads")).toBeLessThanOrEqual(
         filter?.unassigned === undefined ? 10 * 5 * 12 : Infinity,
       );
-      // The same as the root list has of each project.
+      // The same as the root list of each project.
       const { projects } = await person.get(query, { filter });
       expect(projects).toHaveLength(10);
       for (const { id, leads } of projects)
@@ -256,15 +259,15 @@ test("of a project reads no others for a viewer with own leads only", async () =
     }
 });
 
-describe("the feed of events", () => {
-  test("begins at its place in the sequence", async () => {
+describe("the list of events", () => {
+  test("starts at its position in the sequence", async () => {
     const plan = await explain(
       api,
       owner,
       '{ eventsConnection(first: 50, filter: { afterSequence: "15000" }) { nodes { sequence } } }',
     );
     expect(plan.indexes).toContain("events_organization");
-    // The sort by id within one sequence number looks one row ahead.
+    // The sort by id within one sequence number reads one row ahead.
     expect(cost(plan, "events")).toBeLessThanOrEqual(60);
   });
 
@@ -274,10 +277,10 @@ describe("the feed of events", () => {
     expect(cost(plan, "events")).toBeLessThanOrEqual(200);
   });
 
-  test("of a member looks for the leads of events itself, and asks no function of each", async () => {
+  test("of a member joins the leads of events, and calls no function for each", async () => {
     const plan = await explain(api, member, "{ eventsConnection(first: 1) { totalCount } }");
     expect(plan.touched("events")).toBeGreaterThanOrEqual(20_000);
-    // What a function reads is not in the plan.
+    // Rows that a function reads are not in the plan.
     expect(plan.touched("leads")).toBeGreaterThan(0);
     expect(scanned(plan.nodes)).not.toContain("leads");
   });

@@ -30,7 +30,7 @@ const read = async (person: Person, filter: Record<string, unknown> = {}) => {
   return { cost: cost(plan, "appointments"), indexes: plan.indexes };
 };
 
-test("of an owner reads as many rows of the index as it answers", async () => {
+test("of an owner reads as many index rows as it returns", async () => {
   const plan = await read(owner);
   expect(plan.indexes).toContain("appointments_organization");
   expect(plan.cost).toBeLessThanOrEqual(50);
@@ -45,7 +45,7 @@ test("scans each status and each project separately", async () => {
   expect(byProject.cost).toBeLessThanOrEqual(50);
 });
 
-test("begins at the time asked for", async () => {
+test("starts at the requested time", async () => {
   const to = new Date(Date.now() - 400 * 86_400_000).toISOString();
   expect((await read(owner, { startsAt: { to } })).cost).toBeLessThanOrEqual(50);
 });
@@ -68,14 +68,14 @@ test("of a non-member reads nothing", async () => {
   expect((await read(await api.signUp("Olga Outsider"))).cost).toBe(0);
 });
 
-test("of one lead is read by its index", async () => {
+test("of one lead uses its index", async () => {
   const query = "query ($id: ID!) { lead(id: $id) { appointments(first: 5) { id } } }";
   const plan = await explain(api, owner, query, { id: lead });
   expect(plan.indexes).toContain("appointments_lead");
   expect(cost(plan, "appointments")).toBeLessThanOrEqual(5);
 });
 
-test("of one purchase, with those of its lead, are read by both indexes", async () => {
+test("of one purchase, with those of its lead, use both indexes", async () => {
   const { createBuyer: buyer } = await owner.get(
     `mutation ($input: CreateBuyerInput!) { createBuyer(input: $input) { id } }`,
     { input: { projectId: project, leadId: lead, legalName: "Bea Buyer", price: 1 } },

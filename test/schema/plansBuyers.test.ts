@@ -27,7 +27,7 @@ afterAll(() => api.stop());
 const list = "query ($filter: BuyersFilter) { buyers(first: 50, filter: $filter) { id fullName status } }";
 
 describe("the list of purchases", () => {
-  test("of an owner reads as many rows of the index as it answers", async () => {
+  test("of an owner reads as many index rows as it returns", async () => {
     const plan = await explain(api, owner, list);
     expect(plan.indexes).toContain("buyers_organization");
     expect(cost(plan, "buyers")).toBeLessThanOrEqual(50);
@@ -39,13 +39,13 @@ describe("the list of purchases", () => {
     expect(cost(plan, "buyers")).toBeLessThanOrEqual(100);
   });
 
-  test("goes along the index of each project asked for", async () => {
+  test("uses the index of each requested project", async () => {
     const plan = await explain(api, owner, list, { filter: { projectIds: [project] } });
     expect(plan.indexes).toContain("buyers_project");
     expect(cost(plan, "buyers")).toBeLessThanOrEqual(50);
   });
 
-  test("of a small portfolio is as fast beside a large one", async () => {
+  test("of a small portfolio reads few rows beside a large one", async () => {
     const plan = await explain(api, small, list);
     expect(plan.indexes).toContain("buyers_project");
     expect(cost(plan, "buyers")).toBeLessThanOrEqual(10 * 50);
@@ -103,7 +103,7 @@ test("finds buyers by account, and their deals by id", async () => {
   expect(plan.touched("users")).toBeLessThanOrEqual(20);
 });
 
-test("the account of a buyer is known to the team by the purchase, not by looking at all of them", async () => {
+test("the account of a buyer is visible to the team by its purchase, without reading all of them", async () => {
   const { viewer } = await buyer.get("{ viewer { purchases { id } } }");
   const plan = await explain(
     api,
@@ -117,7 +117,7 @@ test("the account of a buyer is known to the team by the purchase, not by lookin
 });
 
 test("a person's leads and purchases are looked up by the person", async () => {
-  // The crowd was loaded without triggers: the latest leads of the organization get a person each.
+  // The data were loaded without triggers: the latest leads of the organization get a person each.
   const organization = "(select p.organization_id from app_public.projects p where p.id = $1)";
   const client = await api.owner.connect();
   try {
@@ -143,7 +143,7 @@ test("a person's leads and purchases are looked up by the person", async () => {
     "{ leads(first: 50) { id person { id name leads(first: 10) { id } purchases(first: 10) { id } } } }",
   );
   expect([...plan.indexes]).toEqual(expect.arrayContaining(["leads_person", "buyers_person"]));
-  // The page, its persons, what tells that they are seen, their names, and their leads.
+  // The page, its persons, the records that make them visible, their names, and their leads.
   for (const [table, most] of [
     ["leads", 5 * 50],
     ["persons", 50],

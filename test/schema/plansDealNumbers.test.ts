@@ -66,7 +66,7 @@ test.each(kinds)("%s: one row of each project, by its index", async (table, lett
   }
 });
 
-/** How the tables were read in a search, as the statistics of its session tell: whatever was planned inside. */
+/** The tables that a search reads, from the statistics of its session, which include statements in functions. */
 async function reads(person: Person, query: string, only: string | null = null) {
   const client = await api.owner.connect();
   const counted = async () =>
@@ -79,7 +79,7 @@ async function reads(person: Person, query: string, only: string | null = null) 
   try {
     await client.query("begin; set local role plat_user");
     await client.query("select set_config('plat.user_id', $1, true)", [person.id]);
-    // What the session has not reported yet of its transactions before is counted too.
+    // Includes statistics of earlier transactions that the session has not reported yet.
     const before = await counted();
     const { rows: found } = await client.query(
       "select type, title from app_public.search($1, project_id => $2)",
@@ -94,7 +94,7 @@ async function reads(person: Person, query: string, only: string | null = null) 
 }
 
 test.each(["R-42", "O-42", "A-42", "42"])(
-  "a search for %s looks at the rows that have the number, and then at those that are seen",
+  "a search for %s reads the rows with the number, and then checks their visibility",
   async (query) => {
     const seen: Record<string, number[]> = {};
     for (const [name, person] of Object.entries(people)) {
@@ -109,13 +109,13 @@ test.each(["R-42", "O-42", "A-42", "42"])(
   },
 );
 
-test("of one project it looks at one row of each kind", async () => {
+test("in one project it reads one row of each type", async () => {
   const { found, scans, rows } = await reads(people.owner, "42", project);
   expect(found.slice(-3).map(({ title }) => title)).toEqual(["R-000042", "O-000042", "A-000042"]);
   expect([scans, rows]).toEqual([0, 6]);
 });
 
-test("agreements of a page of leads are looked up by the lead, and the policy refuses none that it had read", async () => {
+test("agreements of a page of leads are looked up by the lead, and the policy refuses none of them", async () => {
   const page = "{ leads(first: 50) { id agreements { id number } } }";
   for (const [name, person] of Object.entries(people)) {
     const found = await explain(api, person, page);
@@ -123,9 +123,9 @@ test("agreements of a page of leads are looked up by the lead, and the policy re
     const { leads } = await person.get(page);
     const answered = leads.flatMap((lead: any) => lead.agreements).length;
     expect([name, found.touched("agreements")]).toEqual([name, answered]);
-    // The policy asks whose lead it is where a viewer sees only their own; how leads themselves are read has tests of its own.
-    const asked = found.nodes.filter((node) => node["Index Name"] === "leads_id_project_id_key");
-    expect(touched(asked, "leads")).toBeLessThanOrEqual(answered);
+    // The policy checks the lead if a viewer only sees their own; reading leads has tests of its own.
+    const policyReads = found.nodes.filter((node) => node["Index Name"] === "leads_id_project_id_key");
+    expect(touched(policyReads, "leads")).toBeLessThanOrEqual(answered);
   }
 });
 

@@ -32,7 +32,7 @@ const page =
   "query ($after: Cursor) { offersConnection(first: 50, after: $after) { nodes { id } pageInfo { endCursor } } }";
 
 describe("the list of offers", () => {
-  test("of an owner reads as many rows of the index as it answers", async () => {
+  test("of an owner reads as many index rows as it returns", async () => {
     const plan = await explain(api, owner, list);
     expect(plan.indexes).toContain("offers_organization");
     expect(cost(plan, "offers")).toBeLessThanOrEqual(50);
@@ -44,7 +44,7 @@ describe("the list of offers", () => {
     expect(cost(plan, "offers")).toBeLessThanOrEqual(100);
   });
 
-  test("goes along the index of each project asked for, and of a unit", async () => {
+  test("uses the index of each requested project, and of a unit", async () => {
     const ofProject = await explain(api, owner, list, { filter: { projectIds: [project] } });
     expect(ofProject.indexes).toContain("offers_project");
     expect(cost(ofProject, "offers")).toBeLessThanOrEqual(50);

@@ -9,7 +9,7 @@ import { startApi, type Api, type Person } from "../harness/api.ts";
 import { explain, plan, scanned, touched, type Explained } from "../harness/explain.ts";
 import { programOf } from "../harness/world.ts";
 
-/** Set it for a look at a larger size. */
+/** Can be set to test a larger size. */
 const events = Number(process.env.EVENTS ?? 30_000);
 const projects = 20;
 const scopes = ["org.member", "project.read", "inventory.read"];
@@ -30,7 +30,7 @@ beforeAll(async () => {
       { owner: owner.id!, member: member.id!, seller: seller.id!, buyer: buyer.id! },
       { events, projects },
     ));
-    // The function that looks at one event counts its calls, and says no.
+    // The function for single events counts its calls, and returns false.
     await client.query(`create sequence public.calls; grant usage on sequence public.calls to plat_user;
       create or replace function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
         language plpgsql stable as $$ begin perform nextval('public.calls'); return false; end $$`);
@@ -45,9 +45,9 @@ const one = async (text: string): Promise<number> => Number((await api.owner.que
 const count = (where: string) => one(`select count(*) as n from app_public.events where ${where}`);
 
 interface Read extends Explained {
-  /** Events that the function was called for. */
+  /** Number of events for which the function was called. */
   calls: number;
-  /** Tables that were read from one end to the other, but for a few rows. */
+  /** Tables of which nearly all rows were read. */
   whole: string[];
 }
 
@@ -57,7 +57,7 @@ async function read(person: Person, query: string, variables: Record<string, unk
   await api.owner.query("alter sequence public.calls restart");
   const explained = await explain(api, person, query, variables, settings);
   const calls = await one("select case when is_called then last_value else 0 end as n from public.calls");
-  // Asked, and explained.
+  // Executes and explains the query.
   return {
     ...explained,
     calls: calls / 2,
@@ -72,65 +72,65 @@ const total = "query ($filter: EventsFilter) { eventsConnection(filter: $filter)
 const page = 50 + 10;
 const records = ["leads", "units", "appointments", "phone_calls", "tasks", "workflow_executions", "buyers"];
 
-test("an owner's page is read along the index, and no record for it", async () => {
+test("an owner's page is read along the index, without reading records", async () => {
   for (const variables of [
     {},
     { filter: { afterSequence: String(events / 2) } },
     { filter: { projectIds: [project] } },
   ]) {
-    const asked = await read(owner, list, variables);
-    expect(asked).toMatchObject({ calls: 0, whole: [] });
-    expect(asked.touched("events")).toBeLessThanOrEqual(page);
+    const explained = await read(owner, list, variables);
+    expect(explained).toMatchObject({ calls: 0, whole: [] });
+    expect(explained.touched("events")).toBeLessThanOrEqual(page);
   }
-  const asked = await read(owner, total);
-  expect(asked.calls).toBe(0);
-  for (const table of records) expect(asked.touched(table)).toBe(0);
+  const explained = await read(owner, total);
+  expect(explained.calls).toBe(0);
+  for (const table of records) expect(explained.touched(table)).toBe(0);
 });
 
-test("a member's page reads as many records as it has events, each by its key", async () => {
+test("a member's page reads one record per event, by its key", async () => {
   const few = await count("subject_type in ('organization_invite', 'buyer')");
   for (const filter of [null, { afterSequence: String(events / 2) }, { projectIds: [project] }]) {
-    const asked = await read(member, list, { filter });
-    expect(asked.whole).toEqual([]);
-    // Beside the page: leads of others in the private project, and what admins alone see.
-    expect(asked.touched("events")).toBeLessThanOrEqual(page * 1.5);
-    for (const table of records) expect(asked.touched(table)).toBeLessThanOrEqual(page * 1.5);
-    expect(asked.calls).toBeLessThanOrEqual(page / 2);
+    const explained = await read(member, list, { filter });
+    expect(explained.whole).toEqual([]);
+    // In addition to the page: leads of others in the private project, and events for admins only.
+    expect(explained.touched("events")).toBeLessThanOrEqual(page * 1.5);
+    for (const table of records) expect(explained.touched(table)).toBeLessThanOrEqual(page * 1.5);
+    expect(explained.calls).toBeLessThanOrEqual(page / 2);
   }
-  // All events: a record each by its key, and the function only for kinds that have few.
-  const asked = await read(member, total);
-  expect(asked.whole.filter((table) => table !== "events")).toEqual([]);
-  expect(asked.touched("leads")).toBeLessThanOrEqual(events);
-  expect(asked.calls).toBe(few);
+  // All events: one record each by its key, and the function only for types with few events.
+  const explained = await read(member, total);
+  expect(explained.whole.filter((table) => table !== "events")).toEqual([]);
+  expect(explained.touched("leads")).toBeLessThanOrEqual(events);
+  expect(explained.calls).toBe(few);
   const { totalCount } = (await member.get(total)).eventsConnection;
   expect(totalCount).toBeGreaterThan(events * 0.9);
   expect(totalCount).toBeLessThan(events - few);
 });
 
-test("a restricted token passes over what it may not read without a call for each", async () => {
+test("a restricted token skips unreadable events without a call for each", async () => {
   const few = await count("subject_type in ('organization_invite', 'buyer')");
-  const asked = await read(program, list);
-  expect(asked.whole).toEqual([]);
+  const explained = await read(program, list);
+  expect(explained.whole).toEqual([]);
   const { sequence } = (await program.get(list)).events.at(-1);
-  expect(asked.touched("events")).toBeLessThanOrEqual(Number(sequence) + 10);
-  expect(asked.calls).toBeLessThanOrEqual(few);
+  expect(explained.touched("events")).toBeLessThanOrEqual(Number(sequence) + 10);
+  expect(explained.calls).toBeLessThanOrEqual(few);
   const units = await count("subject_type = 'unit'");
   expect((await program.get(total)).eventsConnection.totalCount).toBe(units);
 });
 
-test("a seller of one project reads its events only, with calls for the kinds that have few", async () => {
+test("a seller of one project reads its events only, with calls for the types with few events", async () => {
   const ofProject = await count(`project_id = '${project}'`);
   const few = await count(`project_id = '${project}' and subject_type = 'buyer'`);
   expect(few).toBeLessThan(ofProject / 5);
   const filter = { projectIds: [project] };
   for (const query of [list, total]) {
-    const asked = await read(seller, query, { filter });
-    expect(asked.whole).toEqual([]);
-    // A list of projects looks first how far each has to be read.
-    expect(asked.calls).toBeLessThanOrEqual(2 * few);
-    expect(asked.touched("events")).toBeLessThanOrEqual(2 * ofProject + page);
+    const explained = await read(seller, query, { filter });
+    expect(explained.whole).toEqual([]);
+    // A list of projects first determines how far each must be read.
+    expect(explained.calls).toBeLessThanOrEqual(2 * few);
+    expect(explained.touched("events")).toBeLessThanOrEqual(2 * ofProject + page);
   }
-  // All units, and their own leads with what is about these.
+  // All units, and their own leads with related records.
   const { events: seen } = await seller.get(
     "query ($filter: EventsFilter) { events(first: 1000, filter: $filter) { name } }",
     { filter },
@@ -142,11 +142,11 @@ test("a seller of one project reads its events only, with calls for the kinds th
   expect((await seller.get(list)).events).toEqual([]);
 });
 
-test("a buyer sees none, and none is looked at for them", async () => {
+test("a buyer sees none, without reading any", async () => {
   for (const query of [list, total]) {
-    const asked = await read(buyer, query);
-    expect(asked).toMatchObject({ calls: 0, whole: [] });
-    expect(asked.touched("events")).toBe(0);
+    const explained = await read(buyer, query);
+    expect(explained).toMatchObject({ calls: 0, whole: [] });
+    expect(explained.touched("events")).toBe(0);
   }
   const filter = { projectIds: [project] };
   expect((await read(buyer, list, { filter })).calls).toBe(0);
@@ -154,7 +154,7 @@ test("a buyer sees none, and none is looked at for them", async () => {
   expect((await buyer.get(list, { filter: { organizationIds: [organization] } })).events).toEqual([]);
 });
 
-test("a page of executions reads as many leads as it has executions, each by its key", async () => {
+test("a page of executions reads one lead per execution, by its key", async () => {
   const client = new Client({ connectionString: api.database.authenticatorUrl });
   await client.connect();
   try {

@@ -8,11 +8,11 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { scanned, touched, type Node } from "../harness/explain.ts";
 
 const over = Number(process.env.EXPORTS ?? 20_000);
-/** As many as an organization may have waiting, and a person of it. */
+/** The maximum numbers of waiting exports of an organization, and of a person. */
 const [waiting, ofPerson] = [100, 30];
 let database: TestDatabase;
 let owner: Pool;
-/** The organization with exports that wait, and somebody who asked for some of them. */
+/** The organization with waiting exports, and the person who requested some of them. */
 let busy: string, asker: string;
 
 beforeAll(async () => {
@@ -53,14 +53,14 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The nodes of the plan of a statement of the service's own. */
+/** The plan nodes of a statement of the service. */
 async function nodesOf(text: string, values: unknown[] = []): Promise<Node[]> {
   const { rows } = await owner.query(`explain (analyze, timing off, format json) ${text}`, values);
   const below = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(below)];
   return below(rows[0]["QUERY PLAN"][0].Plan);
 }
 
-test("the queue of an organization reads what waits and is being written, by its index", async () => {
+test("the queue of an organization reads waiting and running exports, by its index", async () => {
   const nodes = await nodesOf(`select * from app_private.export_queue('${busy}')`);
   expect(nodes[0]!["Actual Rows"]).toBe(90);
   expect(nodes.map((node) => node["Index Name"])).toContain("exports_unfinished");
@@ -68,7 +68,7 @@ test("the queue of an organization reads what waits and is being written, by its
   expect(touched(nodes, "exports")).toBeLessThanOrEqual(waiting);
 });
 
-test("so does asking how many of a person and of the organization there are", async () => {
+test("so does counting those of a person and of the organization", async () => {
   const nodes = await nodesOf(
     `select count(*) filter (where e.requested_by_id = '${asker}'), count(*) from app_public.exports e
      where e.organization_id = '${busy}' and e.status in ('PENDING', 'PROCESSING')`,
@@ -77,7 +77,7 @@ test("so does asking how many of a person and of the organization there are", as
   expect(touched(nodes, "exports")).toBeLessThanOrEqual(waiting);
 });
 
-/** How a statement read the tables, as the statistics of its session tell: whatever was planned inside of functions. */
+/** The tables that a statement reads, from the statistics of its session, which include statements in functions. */
 async function reads(work: (client: PoolClient) => Promise<unknown>) {
   const client = await owner.connect();
   const counted = async () => {
@@ -103,7 +103,7 @@ async function reads(work: (client: PoolClient) => Promise<unknown>) {
   }
 }
 
-test("the sweep looks at what is unfinished, and at the files that there are", async () => {
+test("the sweep reads unfinished exports, and existing files", async () => {
   const { runs, exports } = await reads((client) =>
     client.query("select * from app_private.sweep_exports(100)"),
   );

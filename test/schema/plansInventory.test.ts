@@ -10,7 +10,7 @@ let owner: Pool;
 const owen = id(0, 1);
 const project = id(2, 1);
 
-/** An id of the test's own: a kind and a number. */
+/** An id of this test: a type and a number. */
 function id(kind: number, number: number | string): string {
   return `00000000-0000-7000-800${kind}-${String(number).padStart(12, "0")}`;
 }
@@ -47,7 +47,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** How a statement reads units: by which indexes, and how many rows in all. */
+/** How a statement reads units: the indexes, and the total number of rows. */
 async function reads(user: string | null, sql: string) {
   const client = await owner.connect();
   try {
@@ -64,7 +64,7 @@ async function reads(user: string | null, sql: string) {
 
 const live = "u.deleted_at is null";
 
-// A page of one project may read the rows of that project and sort them; never those of others.
+// A page of one project may read and sort the rows of that project, but never those of others.
 test.each([
   ["a page of a project", owen, `u.project_id = '${project}' and ${live} order by u.id limit 50`, 1000],
   [
@@ -92,7 +92,7 @@ test.each([
   expect(found.rows).toBeLessThanOrEqual(most);
 });
 
-test("a portfolio is read organization by organization, only as far as the page goes", async () => {
+test("a portfolio is read organization by organization, only as far as the page requires", async () => {
   const scope = `unnest(app_hidden.viewer_organizations('project.read')) s (id)`;
   const page = (condition: string) =>
     `select b.* from ${scope} cross join lateral (select t.* from app_hidden.masked_units t
@@ -129,7 +129,7 @@ test.each([
   expect(JSON.stringify(rows)).not.toContain("Seq Scan");
 });
 
-test("units of a portfolio are found by rare words along the index of their texts", async () => {
+test("units of a portfolio are found by rare words with the index of their texts", async () => {
   await owner.query(`do $$ begin
     execute (select format('insert into app_private.search_texts (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) %s
       from app_public.units r where r.organization_id = %L', s.texts, '${id(1, 1)}') from app_private.searchable_tables s where s.type = 'UNIT');
@@ -149,7 +149,7 @@ test("units of a portfolio are found by rare words along the index of their text
   expect([rows.length, found]).toMatchObject([1, { scans: [], rows: 1 }]);
 });
 
-test("public projects come along the index of their order, as far as the page goes", async () => {
+test("public projects are read along the index of their order, as far as the page requires", async () => {
   for (const user of [owen, null]) {
     const client = await owner.connect();
     try {

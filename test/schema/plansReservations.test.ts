@@ -11,12 +11,15 @@ import { plan, scanned, touched } from "../harness/explain.ts";
 let database: TestDatabase;
 let owner: Pool;
 
-/** An id of the test's own: a kind and a number. */
+/** An id of this test: a type and a number. */
 const id = (kind: number, number: number): string =>
   `00000000-0000-7000-800${kind}-${String(number).padStart(12, "0")}`;
 const sqlId = (kind: number, number: string) =>
   `('00000000-0000-7000-800${kind}-' || lpad((${number})::text, 12, '0'))::uuid`;
-/** OWNER of the organization that most are of, MEMBER of it who sees own deals only in some projects, and a buyer. */
+/**
+ * The OWNER of the organization with most of the rows, a MEMBER of it who only sees own deals in some
+ * projects, and a buyer.
+ */
 const [owen, max, bea] = [id(0, 1), id(0, 2), id(0, 3)];
 
 beforeAll(async () => {
@@ -61,7 +64,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** How a statement reads a table: by which indexes, and how many rows in all. */
+/** How a statement reads a table: the indexes, and the total number of rows. */
 async function reads(user: string, sql: string, relation = "reservations") {
   const client = await owner.connect();
   try {
@@ -78,7 +81,7 @@ async function reads(user: string, sql: string, relation = "reservations") {
   }
 }
 
-/** The page of a portfolio as src/lists/portfolio.ts asks for it, of one kind of scope. */
+/** The page of a portfolio as queried by src/lists/portfolio.ts, for one kind of scope. */
 const page = (scope: string, condition: string) =>
   `select b.* from unnest(app_hidden.${scope}('sale.read')) s (id) cross join lateral (select t.* from app_hidden.masked_reservations t
      where t.deleted_at is null and ${condition} order by t.inserted_at desc, t.id desc limit 50) b`;
@@ -110,7 +113,7 @@ test.each([
     250,
   ],
 ])(
-  "a page of %s comes along its index, as far as it goes",
+  "a page of %s is read along its index, as far as it requires",
   async (_name, user, scope, condition, indexes, most) => {
     const found = await reads(user, page(scope, condition));
     expect(found).toMatchObject({ scans: 0, indexes });
@@ -177,7 +180,7 @@ test.each([
   expect(found.read).toBeLessThanOrEqual(most);
 });
 
-test("a visitor's own holds are looked up by their ids, and who holds how many by project and status", async () => {
+test("a visitor's own holds are looked up by their ids, and numbers of holds by project and status", async () => {
   expect(
     await reads(
       bea,
@@ -198,9 +201,9 @@ test("a visitor's own holds are looked up by their ids, and who holds how many b
 });
 
 test.each([
-  ["whoever sells it", owen],
-  ["whoever reserved", bea],
-])("what is to pay for a reservation is looked up by it, for %s", async (_name, user) => {
+  ["the seller", owen],
+  ["the buyer", bea],
+])("amounts due for a reservation are looked up by it, for %s", async (_name, user) => {
   const {
     rows: [reservation],
   } = await owner.query(`select id from app_public.reservations where buyer_id = '${bea}'`);

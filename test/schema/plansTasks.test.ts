@@ -5,7 +5,7 @@ import type { Api, Person } from "../harness/api.ts";
 import { startLargeOrganization } from "../harness/largeOrganization.ts";
 import { cost, explain } from "../harness/explain.ts";
 
-/** Set it for a look at a larger size. */
+/** Can be set to test a larger size. */
 const leads = Number(process.env.TASKS_OF_LEADS ?? 20_000);
 let api: Api;
 let owner: Person, member: Person, seller: Person, small: Person;
@@ -29,13 +29,13 @@ const list = "query ($filter: TasksFilter) { tasks(first: 50, filter: $filter) {
 const page = `query ($filter: TasksFilter, $after: Cursor) {
   tasksConnection(first: 50, filter: $filter, after: $after) { nodes { id dueAt } pageInfo { endCursor } } }`;
 
-test("as many rows of an index are read as the answer holds, for everybody", async () => {
+test("as many index rows are read as the page contains, for every viewer", async () => {
   for (const person of [owner, member, small]) {
     const plan = await explain(api, person, list);
-    // Seven projects, what is about the organization alone, and what is about leads of their own in the others.
+    // Seven projects, tasks of the organization itself, and tasks of own leads in the other projects.
     expect(cost(plan, "tasks")).toBeLessThanOrEqual(8 * 50 + (leads / 100) * 2);
   }
-  // The few that are about the leads of a seller are known before.
+  // The few tasks of a seller's leads are determined first.
   const plan = await explain(api, seller, list);
   expect(cost(plan, "tasks")).toBeLessThanOrEqual((leads / 100) * 2 + 13 * 50);
 });
@@ -48,7 +48,7 @@ test.each<[string, Record<string, unknown>]>([
   ["mine and overdue", { mine: true, overdue: true }],
   ["of a status", { status: ["CANCELLED"] }],
   ["of several", { status: ["OPEN", "WAITING"] }],
-])("those that are %s are looked up, not sought among those that are done", async (_name, filter) => {
+])("those that are %s are looked up, without reading completed ones", async (_name, filter) => {
   for (const person of [owner, small]) {
     const plan = await explain(api, person, list, { filter });
     expect(cost(plan, "tasks")).toBeLessThanOrEqual(13 * 3 * 50);
@@ -56,14 +56,14 @@ test.each<[string, Record<string, unknown>]>([
   }
 });
 
-test("of a project along its index", async () => {
+test("of a project use its index", async () => {
   for (const filter of [{ projectIds: [project] }, { projectIds: [project], overdue: true }]) {
     const plan = await explain(api, owner, list, { filter });
     expect(cost(plan, "tasks")).toBeLessThanOrEqual(4 * 50);
   }
 });
 
-test("a page of the connection begins where the one before ended, at any depth", async () => {
+test("a page of the connection starts where the previous one ended, at any depth", async () => {
   let after: string | null = null;
   for (let n = 0; n < 4; n++) {
     const plan = await explain(api, owner, page, { after });

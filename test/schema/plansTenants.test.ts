@@ -47,7 +47,7 @@ beforeAll(async () => {
        select ${columns.replace("organization_id", "$1")} from app_public.leads limit 3`,
       [createOrganization.id],
     );
-    // Keys are not checked in this session.
+    // Foreign keys are not checked in this session.
     await client.query(`insert into app_public.leads (${columns})
       select ${columns.replace("organization_id", "o.id")} from
         (select gen_random_uuid() as id from generate_series(1, 300)) o, (select * from app_public.leads limit 30) l`);
@@ -58,7 +58,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => api.stop());
 
-test("each table of organizations says that many share it, partitions included", async () => {
+test("each table of organizations has statistics for many organizations, including partitions", async () => {
   const { rows } = await api.owner.query<{ table: string; options: string[] | null }>(
     `select c.oid::regclass::text as table, a.attoptions as options
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id'
@@ -92,11 +92,11 @@ test.each([
   ["events", 6, "{ projects { organization { events(first: 50) { id } } } }"],
   ["units", 0, "{ projects { units(first: 50, orderBy: [EFFECTIVE_BEDROOMS_ASC]) { id } } }"],
 ])("of %s it reads its own %d: %s", async (table, own, query) => {
-  const asked = await explain(api, small, query, {});
-  expect(asked.touched(table)).toBeLessThanOrEqual(2 * own + 5);
-  expect(scanned(asked.nodes)).not.toContain(table);
-  // Parallel workers take longer to start than such an answer takes.
-  expect(asked.nodes.map((node) => node["Node Type"])).not.toContain("Gather");
+  const plan = await explain(api, small, query, {});
+  expect(plan.touched(table)).toBeLessThanOrEqual(2 * own + 5);
+  expect(scanned(plan.nodes)).not.toContain(table);
+  // Parallel workers would take longer to start than the query takes.
+  expect(plan.nodes.map((node) => node["Node Type"])).not.toContain("Gather");
 });
 
 test("of a large organization, the latest events are read along its index, oldest or newest first", async () => {
@@ -114,7 +114,7 @@ test("of a large organization, the latest events are read along its index, oldes
 });
 
 test.each(["{ leads(first: 50) { id } }", "{ leadsConnection(first: 50) { nodes { id } } }"])(
-  "of a large organization among many, a page reads its rows: %s",
+  "of a large organization among many, a page reads its own rows: %s",
   async (query) => {
     expect((await explain(api, owner, query, {})).touched("leads")).toBeLessThanOrEqual(51);
   },

@@ -9,7 +9,7 @@ let world: TwoOrganizations;
 
 interface RecordType {
   table_name: string;
-  /** Where its rows are read. */
+  /** The source of its rows. */
   source: string;
   subject: string;
   read_permissions: string[] | null;
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-/** Runs the work as the OWNER of our organization, whose token has the scopes; nothing of it stays. */
+/** Executes the work as the OWNER of our organization with a token of these scopes, and rolls it back. */
 async function as<T>(scopes: string[] | null, role: string | null, work: () => Promise<T>): Promise<T> {
   await world.client.query("begin");
   try {
@@ -52,8 +52,8 @@ async function as<T>(scopes: string[] | null, role: string | null, work: () => P
   }
 }
 
-test("the derived read permission of a kind of records covers all that its owner reads", async () => {
-  const told: string[] = [];
+test("the derived read permission of a record type permits everything that its owner reads", async () => {
+  const uncovered: string[] = [];
   for (const { table_name: table, source, read_permissions: scopes } of records) {
     if (!scopes || scopes.includes("audit.read")) continue;
     const ids = async () =>
@@ -67,12 +67,12 @@ test("the derived read permission of a kind of records covers all that its owner
     const all = await as(null, "plat_user", ids);
     const seen = await as(scopes, "plat_user", ids);
     if (all.join() !== seen.join())
-      told.push(`${table}: ${seen.length} of ${all.length} by ${scopes.join(", ")}`);
+      uncovered.push(`${table}: ${seen.length} of ${all.length} by ${scopes.join(", ")}`);
   }
-  expect(told).toEqual([]);
+  expect(uncovered).toEqual([]);
 });
 
-test("a webhook takes what reading its events takes, and each of these permissions", async () => {
+test("a webhook requires the permissions for reading its events, and each of them", async () => {
   const lacks = async (subject: string) =>
     (
       await world.client.query<{ lacking: string | null }>(
@@ -98,7 +98,7 @@ test("a webhook takes what reading its events takes, and each of these permissio
   }
 });
 
-test("nothing acts that is suspended, whatever table it is of", async () => {
+test("suspended rows do not act, in any table", async () => {
   expect(principals.map(({ table_name }) => table_name)).toEqual(
     expect.arrayContaining([
       "app_hidden.buyer_invites",

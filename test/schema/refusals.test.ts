@@ -9,11 +9,11 @@ import { Client, type DatabaseError } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
 interface Refusal {
-  /** The local part of the address of whoever calls; the service itself where absent. */
+  /** The local part of the viewer's address; the service itself if omitted. */
   as?: string;
-  /** Of the access token that they call with. */
+  /** Scopes of the viewer's access token. */
   scopes?: string;
-  /** Brings rows into their position: without triggers. */
+  /** Statements that prepare the rows, executed without triggers. */
   given?: string;
   call: string;
   /** A part of the message. */
@@ -48,7 +48,7 @@ beforeAll(async () => {
       (select id from app_public.workflows where status = 'ENABLED' order by id limit 1) as workflow,
       '00000000-0000-0000-0000-000000000001'::uuid as nothing;
     grant select on refusals.ids to plat_user;`);
-  // The rows that a case names stay the same, whatever it changes.
+  // The rows of a case stay the same, whatever it changes.
   await client.query(
     "create table refusals.named as table refusals.ids; drop view refusals.ids; alter table refusals.named rename to ids; grant select on refusals.ids to plat_user",
   );
@@ -58,7 +58,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What the call is refused with; null where it is carried out. */
+/** The refusal of the call; null if it succeeds. */
 async function refusalOf({ as, scopes, given, call }: Refusal): Promise<string | null> {
   await client.query("begin");
   try {
@@ -76,7 +76,7 @@ async function refusalOf({ as, scopes, given, call }: Refusal): Promise<string |
         "select set_config('plat.scopes', $1, true), set_config('plat.token_id', gen_random_uuid()::text, true)",
         [scopes],
       );
-    // What is not granted to users is called by definers, for them.
+    // Functions that users may not execute are called by definers on their behalf.
     if (as && !/app_private\./.test(call)) await client.query("set local role plat_user");
     await client.query(`select ${call} from refusals.ids`);
     return null;
@@ -93,7 +93,7 @@ function refuses(refusals: Record<string, Refusal>): void {
   });
 }
 
-/** A row of a table with nothing but these values. */
+/** A row of a table with only these values. */
 const row = (table: string, values: string) =>
   `jsonb_populate_record(null::${table}, jsonb_build_object(${values}))`;
 const ticket = (values = "") => row("app_public.escalation_tickets", values);
@@ -103,56 +103,56 @@ const inExecution = (status: string) =>
 
 describe("actions of tickets", () => {
   refuses({
-    "a dispute that is decided is not accepted": {
+    "a decided dispute cannot be accepted": {
       call: `app_private.accept_dispute_by_ticket(${ticket("'subject_id', nothing")})`,
       says: "The bank has already decided.",
     },
-    "an execution that is over is not cancelled": {
+    "an ended execution cannot be cancelled": {
       given: inExecution("COMPLETED"),
       call: `app_private.cancel_execution_by_ticket(${ticket("'workflow_execution_id', execution")})`,
       says: "The execution is already COMPLETED.",
     },
-    "a ticket about no execution says so": {
+    "a ticket without an execution cannot act on one": {
       call: `app_private.execution_of_ticket(${ticket()})`,
       says: "This ticket does not refer to a workflow execution.",
     },
-    "an execution that failed is not resumed": {
+    "a failed execution cannot be resumed": {
       given: inExecution("FAILED"),
       call: `app_private.resume_execution_by_ticket(${ticket("'workflow_execution_id', execution")})`,
       says: "The execution is FAILED.",
     },
-    "a step is tried again only where its execution waits at it": {
+    "a step can only be retried if its execution waits at it": {
       given: inExecution("RUNNING"),
       call: `app_private.require_failed_step(${ticket("'workflow_execution_id', execution, 'input', '{\"sequence\": 1}'::jsonb")})`,
       says: "no longer waits at this step",
     },
-    "one lead is not merged with itself": {
+    "a lead cannot be merged with itself": {
       call: `app_private.merge_leads_by_ticket(${ticket("'subject_type', 'lead', 'subject_id', lead, 'lead_id', lead")})`,
       says: "This ticket does not refer to two leads.",
     },
-    "nothing is handed on where there is neither lead nor purchase": {
+    "a ticket without a lead or purchase cannot be reassigned": {
       call: `app_private.reassign_by_ticket(${ticket()})`,
       says: "no lead or purchase that could be reassigned",
     },
-    "nothing is handed on to nobody": {
+    "the new assignee must exist": {
       call: `app_private.reassign_by_ticket(${ticket("'lead_id', lead, 'assignee_id', nothing")})`,
       says: "There is no such user.",
     },
-    "a home that was bought is not released": {
+    "a purchased home cannot be released": {
       call: `app_private.release_claim_by_ticket(${ticket(
         "'input', jsonb_build_object('claim_id', (select c.id from app_hidden.claims c where c.kind = 'PURCHASE' and c.released_at is null limit 1))",
       )})`,
       says: "The home has been bought",
     },
-    "an integration that was deleted is not tried again": {
+    "a deleted integration cannot be retried": {
       call: `app_private.retry_integration_by_ticket(${ticket("'subject_id', nothing")})`,
       says: "The integration was deleted",
     },
-    "a ticket about no draft sends none": {
+    "a ticket without a draft cannot send one": {
       call: `app_private.send_draft_by_ticket(${ticket()})`,
       says: "This ticket does not refer to a draft.",
     },
-    "a draft that is gone is not sent": {
+    "a deleted draft cannot be sent": {
       call: "app_private.send_generation(nothing, nothing)",
       says: "There is no such draft.",
     },
@@ -166,64 +166,64 @@ describe("actions of tickets", () => {
   });
 });
 
-describe("leads that are merged and converted", () => {
+describe("merged and converted leads", () => {
   const bothNegotiate = `update app_public.negotiations n set lead_id = x.lead, unit_id = i.unit, status = 'OPEN'
     from refusals.ids i, (select n.id, (array[i.lead, i.other_lead])[row_number() over (order by n.id)] as lead
       from app_public.negotiations n, refusals.ids i order by n.id limit 2) x where x.id = n.id`;
   refuses({
-    "a lead that is gone is not merged": {
+    "a deleted lead cannot be merged": {
       call: "app_private.merge_duplicates(lead, nothing)",
       says: "One of the two leads was deleted.",
     },
-    "two that negotiate about one unit are not merged": {
+    "two leads that negotiate for one unit cannot be merged": {
       given: bothNegotiate,
       call: "app_private.merge_duplicates(lead, other_lead)",
       says: "Both leads negotiate about the same unit",
     },
-    "two with purchases without a home are not merged": {
+    "two leads with purchases without a home cannot be merged": {
       given: `update app_public.buyers b set lead_id = x.lead, unit_id = null, lot_id = null, deleted_at = null
         from (select b.id, (array[i.lead, i.other_lead])[row_number() over (order by b.id)] as lead
           from app_public.buyers b, refusals.ids i where b.status <> 'CANCELLED' order by b.id limit 2) x where x.id = b.id`,
       call: "app_private.merge_duplicates(lead, other_lead)",
       says: "Both leads have a purchase without a home",
     },
-    "a purchase is of a unit or a lot": {
+    "a purchase is of either a unit or a lot": {
       as: "demo",
       call: "app_private.convert_lead(lead, null, unit, unit, null, null, null, null)",
       says: "Specify the unit or the lot, not both.",
     },
-    "a purchase has a price": {
+    "a purchase needs a price": {
       as: "demo",
       given:
         "alter table app_public.units drop constraint units_priced; update app_public.units u set price = null where u.id = (select unit from refusals.ids)",
       call: "app_private.convert_lead(lead, null, unit, null, null, null, null, null)",
       says: "No price is known; specify one.",
     },
-    "a lead is converted by whoever may write buyers": {
+    "converting a lead requires buyer.write": {
       as: "demo",
       scopes: "org.member,lead.read,lead.write",
       call: "app_private.convert_lead(lead, null, unit, null, 1, null, null, null)",
       says: "This requires the permission buyer.write.",
     },
-    "no leads are written into an archived project": {
+    "leads cannot be written in an archived project": {
       as: "demo",
       given: "update app_public.projects set archived_at = now()",
       call: "app_private.write_leads(project, 'crm', '{}', 'ERROR', false)",
       says: "This project is archived and read-only",
     },
-    "no purchase is cancelled in an archived project": {
+    "purchases cannot be cancelled in an archived project": {
       as: "demo",
       given: "update app_public.projects set archived_at = now()",
       call: "app_private.cancel_buyer(purchase, '{}')",
       says: "This project is archived and read-only",
     },
-    "no deposit is returned twice": {
+    "a deposit can be listed only once": {
       given: "update app_public.deposits set status = 'PAID', amount_paid = 1, amount_refunded = 0",
       call: `app_private.returns_of_cancellation(array[deposit],
         jsonb_build_object('returns', jsonb_build_array(jsonb_build_object('deposit_id', deposit), jsonb_build_object('deposit_id', deposit))), 0)`,
       says: "List each deposit only once.",
     },
-    "a visitor reserves where the fee can be paid": {
+    "a visitor can only reserve if the fee can be paid": {
       as: "sofia",
       given: `delete from app_public.organization_user_connections; update app_public.users set email_verified_at = now();
         update app_public.projects p set public_reservations = true, public_reservation_fee_required = true, reservation_fee = 100
@@ -231,11 +231,11 @@ describe("leads that are merged and converted", () => {
       call: "app_private.reserve_as_visitor(jsonb_build_object('unit_id', unit))",
       says: "The fee of this reservation cannot be paid here yet",
     },
-    "a home is held by whoever sells it": {
+    "holding a home requires the permission to sell it": {
       as: "sofia",
       given:
         "delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers",
-      // Nor is anything said of what it is promised to.
+      // The refusal does not reveal for whom it is held.
       call: "app_public.create_unit_hold(jsonb_build_object('unit_id', (select u.id from app_public.units u where u.project_id = project and u.status = 'SOLD' limit 1)))",
       says: "You may not create this unit hold.",
     },
@@ -244,31 +244,31 @@ describe("leads that are merged and converted", () => {
       call: `app_private.agent_for(home, ${row("app_public.agent_input", "'id', nothing")}, 'CA')`,
       says: "There is no such agent.",
     },
-    "the brokerage of an agent is a short text": {
+    "the brokerage of an agent has a maximum length": {
       as: "demo",
       call: `app_private.check_agent(home, ${row("app_public.agent_input", "'name', 'Ann', 'brokerage', repeat('x', 301)")}, 'CA')`,
       says: "Use at most 300 characters.",
     },
-    "an email is drafted to a lead that there is": {
+    "the lead of a draft must exist": {
       call: "app_private.begin_lead_email_for(nothing)",
       says: "There is no such lead.",
     },
-    "the source of a message is one of the project": {
+    "the lead source of a message must belong to the project": {
       as: "demo",
       call: "app_private.take_project_message(project, jsonb_build_object('source_id', nothing), null)",
       says: "There is no such lead source in this project.",
     },
-    "a lead source that is gone is not deleted": {
+    "a deleted lead source cannot be deleted again": {
       as: "demo",
       call: "app_public.delete_lead_source(nothing)",
       says: "There is no such lead source.",
     },
-    "who may not write buyers invites none": {
+    "inviting a buyer requires buyer.write": {
       as: "sofia",
       call: "app_private.invite_buyer((select b.id from app_public.buyers b where b.project_id = private_project limit 1), null, null)",
       says: "There is no such buyer.",
     },
-    "a buyer without an address is invited to one": {
+    "inviting a buyer without an email address requires one": {
       as: "demo",
       given: "update app_public.buyers b set email = null where b.id = (select purchase from refusals.ids)",
       call: "app_private.invite_buyer(purchase, null, null)",
@@ -277,7 +277,7 @@ describe("leads that are merged and converted", () => {
   });
 });
 
-describe("what is seen first is asked again by what acts on it", () => {
+describe("conditions of the caller are checked again by the function that acts", () => {
   refuses({
     "a message to a private project": {
       as: "sofia",
@@ -293,14 +293,14 @@ describe("what is seen first is asked again by what acts on it", () => {
       call: "app_public.contact_project(private_project, 'Sofia', 'sofia@example.com')",
       says: "There is no such project.",
     },
-    "a message to an organization that shows itself to nobody": {
+    "a message to an organization that is not visible to visitors": {
       as: "sofia",
       given: `update app_public.organizations set has_public_project = false;
         delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers`,
       call: "app_private.take_contact_message(home, '{}')",
       says: "There is no such organization.",
     },
-    "the leads of a source are moved by whoever manages the project": {
+    "moving the leads of a source requires the permission to manage the project": {
       as: "mei",
       call: "app_private.move_lead_source((select s.id from app_public.lead_sources s where s.organization_id = home and not s.is_system limit 1), nothing)",
       says: "You may not",
@@ -310,32 +310,32 @@ describe("what is seen first is asked again by what acts on it", () => {
       call: "app_private.require_execution(execution)",
       says: "There is no such workflow execution.",
     },
-    "an execution is run by whoever may": {
+    "running an execution requires workflow.run": {
       as: "demo",
       scopes: "org.member,workflow.read,lead.read,buyer.read,sale.read",
       call: "app_private.require_execution(execution)",
       says: "workflow.run",
     },
-    "an execution that there is not": {
+    "an unknown execution": {
       as: "demo",
       call: "app_hidden.see_execution(nothing)",
       says: "There is no such workflow execution.",
     },
-    "an export whose maker left": {
+    "an export whose requester left": {
       as: "demo",
       call: "app_hidden.open_export(nothing)",
       says: "may no longer export from the organization",
     },
-    "a table whose policies restrict others": {
+    "a table with policies in an unsupported form": {
       given: "create policy restricting on app_public.tasks as restrictive for select using (true)",
       call: "app_private.viewer_sees('app_public.tasks', nothing)",
       says: "have a form that viewer_reaches does not read",
     },
-    "a column of reports that there is not": {
+    "an unknown column of reports": {
       call: "app_private.add_report_columns('LEADS', '{nothing}', '{}', '{}')",
       says: "there is no column or function nothing",
     },
-    "a report of more rows than a file of the format can have": {
+    "a report with more rows than the format permits": {
       as: "demo",
       given: `create or replace function app_hidden.most_rows_of_export(subject text, format text) returns int language sql immutable as 'select 1';
         insert into app_public.custom_reports (id, organization_id, name, subject, columns, created_by_id)
@@ -343,14 +343,14 @@ describe("what is seen first is asked again by what acts on it", () => {
       call: "app_public.export_custom_report(nothing, 'PDF')",
       says: "The export has more than 1 rows",
     },
-    "tables that refer to each other have no order in which they can be emptied": {
+    "tables that refer to each other cannot be emptied in order": {
       given: `create table app_private.hens (id uuid primary key, organization_id uuid, egg_id uuid);
         create table app_private.eggs (id uuid primary key, organization_id uuid, hen_id uuid references app_private.hens);
         alter table app_private.hens add foreign key (egg_id) references app_private.eggs`,
       call: "app_private.organization_relations()",
       says: "These tables refer to each other",
     },
-    "an export of an organization whose maker left": {
+    "an export of an organization whose requester left": {
       as: "demo",
       call: "app_hidden.open_organization_export(nothing)",
       says: "may no longer export the organization",
@@ -380,7 +380,7 @@ describe("what is seen first is asked again by what acts on it", () => {
     }
   });
 
-  test("an unknown kind of record is visible to nobody", async () => {
+  test("an unknown record type is visible to nobody", async () => {
     const { rows } = await client.query(
       "select app_hidden.sees_subject('nothing', gen_random_uuid()) as sees",
     );
@@ -388,7 +388,7 @@ describe("what is seen first is asked again by what acts on it", () => {
   });
 });
 
-describe("agreements that are signed", () => {
+describe("signed agreements", () => {
   const file = `insert into app_public.agreement_files (id, organization_id, project_id, agreement_id, file, filename, filemime, filesize, checksum, number)
     select nothing, a.organization_id, a.project_id, a.id, jsonb_build_object('checksum', repeat('a', 64), 'filename', 'a.pdf'), 'a.pdf', 'application/pdf', 1, repeat('a', 64), `;
   const signer = (
@@ -398,50 +398,50 @@ describe("agreements that are signed", () => {
   const agreement = (change: string) => `update app_public.agreements a set ${change}`;
   const call = "app_private.require_turn(nothing)";
   refuses({
-    "where it is not signed here": {
+    "an agreement that is signed at a provider": {
       given: `${signer("INVITED")}; ${agreement("signing_provider = 'DOCUSIGN'")}`,
       call,
       says: "This agreement is signed at its provider",
     },
-    "when the time is over": {
+    "an expired agreement": {
       given: `${signer("INVITED")}; ${agreement("expires_at = now() - interval '1 second'")}`,
       call,
       says: "The time to sign this agreement has expired",
     },
-    "by whoever has signed": {
+    "a second signature of a signer": {
       given: `alter table app_public.agreement_signers drop constraint agreement_signers_signed_file; ${signer("SIGNED")}`,
       call,
       says: "You have already signed this agreement.",
     },
-    "before those who come first": {
+    "a signature before those of earlier signers": {
       given: signer("WAITING"),
       call,
       says: "Other signers sign first",
     },
-    "in an archived project": {
+    "a signature in an archived project": {
       given: `${signer("INVITED")}; update app_public.projects set archived_at = now()`,
       call,
       says: "This project is archived and read-only",
     },
-    "with the code for another version": {
+    "a code for another version": {
       given: `${signer("INVITED")}; insert into app_private.agreement_codes (signer_id, file_id, channel, proof, proof_expires_at)
         select nothing, nothing, 'EMAIL', nothing, now() + interval '1 hour' from refusals.ids`,
       call: `app_private.take_proof(row(null, ${row("app_public.agreement_signers", "'id', nothing")},
         ${row("app_public.agreement_files", "'id', lead")})::app_private.turn, nothing::text)`,
       says: "The document has changed since the code was sent",
     },
-    "at another provider once it was sent": {
+    "a change of the provider after sending": {
       as: "demo",
       call: "app_hidden.update_record(null::app_public.agreements, jsonb_build_object('id', agreement, 'signing_provider', 'DOCUSIGN'))",
       says: "The signing provider can only be changed while the agreement is a draft.",
     },
-    "at a provider by nobody": {
+    "sending to a provider without signers": {
       as: "demo",
       given: agreement("signing_provider = 'DOCUSIGN', status = 'DRAFT', sent_at = null, viewed_at = null"),
       call: "app_hidden.update_record(null::app_public.agreements, jsonb_build_object('id', agreement, 'status', 'SENT'))",
       says: "There are no signers yet",
     },
-    "in its hundredth version at most": {
+    "more than 100 versions": {
       as: "demo",
       given: `${agreement("status = 'DRAFT'")}; ${file} 100 from app_public.agreements a, refusals.ids`,
       call: `app_hidden.create_record(null::app_public.agreement_files, jsonb_build_object('agreement_id', agreement,
@@ -465,57 +465,57 @@ describe("payments", () => {
   ) => `insert into app_public.organization_payments_representatives (id, organization_id, kind, first_name, last_name, email)
     select case n when 1 then nothing else gen_random_uuid() end, home, (select value from app_public.representative_kind_values order by 1 desc limit 1), 'Rita', 'Reyes', 'r' || n || '@example.com' from generate_series(1, ${amount}) n, refusals.ids`;
   refuses({
-    "nobody has more than 50 cards": {
+    "a user has at most 50 cards": {
       as: "demo",
       given: cards(50),
       call: "app_hidden.begin_card(null)",
       says: "You have reached the limit of 50 cards; remove one first.",
     },
-    "one card is the default": {
+    "the default card cannot be unset": {
       as: "demo",
       given: cards(1),
       call: "app_public.update_processor_card(nothing, false)",
       says: "The default card cannot be unset; make another card the default instead.",
     },
-    "no organization has more than 50 representatives": {
+    "an organization has at most 50 representatives": {
       as: "demo",
       given: people(50),
       call: `app_hidden.begin_representative('createOrganizationPaymentsRepresentative', jsonb_build_object('organizationId', home,
         'kind', (select value from app_public.representative_kind_values order by 1 desc limit 1), 'firstName', 'Rita', 'lastName', 'Reyes', 'email', 'another@example.com'), null)`,
       says: "The organization has reached the limit of 50 representatives",
     },
-    "a sandbox takes no real payments": {
+    "a sandbox organization accepts no real payments": {
       as: "demo",
       given: "update app_public.organizations set is_sandbox = true",
       call: `app_hidden.begin_representative('createOrganizationPaymentsRepresentative', jsonb_build_object('organizationId', home), null, true)`,
       says: "A sandbox organization takes no real payments",
     },
-    "a representative that somebody else changed is read again": {
+    "a lost update of a representative is refused": {
       as: "demo",
       given: people(1),
       call: `app_hidden.begin_representative('updateOrganizationPaymentsRepresentative',
         jsonb_build_object('id', nothing, 'expectedVersion', 7, 'firstName', 'Rosa'), null)`,
       says: "Somebody else has changed this record since you read it",
     },
-    "the deposit is of the reservation that is named": {
+    "the deposit must belong to the given reservation": {
       as: "demo",
       call: pay("createPaymentIntent", "'depositId', deposit, 'reservationId', nothing, 'amount', 1"),
       says: "The deposit does not belong to this reservation",
     },
-    "an organization that shows itself to nobody is not paid": {
+    "an invisible organization cannot be paid": {
       as: "sofia",
       given: `update app_public.organizations set has_public_project = false;
         delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers`,
       call: pay("createPaymentIntent", "'organizationId', home, 'amount', 1"),
       says: "There is no such organization.",
     },
-    "nothing is paid in an archived project": {
+    "payments in an archived project are refused": {
       as: "demo",
       given: "update app_public.projects set archived_at = now()",
       call: pay("createPaymentIntent", "'depositId', deposit, 'amount', 1"),
       says: "This project is archived and read-only",
     },
-    "no more is paid for a reservation than its price": {
+    "a payment of a reservation cannot exceed its price": {
       as: "demo",
       given: takesPayments,
       call: pay(
@@ -524,7 +524,7 @@ describe("payments", () => {
       ),
       says: "The amount exceeds the price",
     },
-    "who has no card is told to add one": {
+    "a payment without a card requires one": {
       as: "demo",
       given: `${takesPayments}; update app_public.deposits d set status = 'SCHEDULED', amount_paid = 0, amount_refunded = 0 from refusals.ids i where d.id = i.deposit`,
       call: pay("createProcessorCharge", "'depositId', deposit, 'amount', 1"),
@@ -535,34 +535,34 @@ describe("payments", () => {
 
 describe("integrations and files", () => {
   refuses({
-    "an application of an organization is connected by whoever administers it": {
+    "connecting an application of an organization requires org.admin": {
       as: "mei",
       call: "app_hidden.offered_app('ORGANIZATION', home::text, 'docusign', null)",
       says: "org.admin",
     },
-    "and begun by nobody else": {
+    "so does starting its consent": {
       as: "mei",
       call: "app_hidden.begin_integration('ORGANIZATION', home, 'docusign', 'Signing', '{}', 'key')",
       says: "org.admin",
     },
-    "a user connects for themselves": {
+    "users can only connect their own accounts": {
       as: "mei",
       call: "app_hidden.begin_integration('USER', nothing, 'google_calendar', 'Calendar', '{}', 'key')",
       says: "Users can only connect their own accounts.",
     },
-    "an application of one's own is not connected with a restricted token": {
+    "a restricted token cannot connect the user's own applications": {
       as: "demo",
       scopes: "org.admin",
       call: "app_hidden.offered_app('USER', null, (select a.key from app_public.integration_apps a where a.scope = 'USER' limit 1), null)",
       says: "This access token cannot manage your personal integrations",
     },
-    "an application that the operator has not registered is not offered": {
+    "an application that the operator has not registered is unavailable": {
       as: "demo",
       given: "update app_public.integration_apps set available = false",
       call: "app_hidden.offered_app('ORGANIZATION', home::text, (select a.key from app_public.integration_apps a where a.scope = 'ORGANIZATION' limit 1), null)",
       says: "This application is not available here",
     },
-    "credentials are kept by whoever administers the organization": {
+    "storing credentials requires the permission in the organization": {
       as: "mei",
       given: `insert into app_public.organization_integrations (id, app_id, name, organization_id)
         select nothing, (select a.id from app_public.integration_apps a where a.scope = 'ORGANIZATION' limit 1), 'Signing', home from refusals.ids`,
@@ -577,7 +577,7 @@ describe("integrations and files", () => {
       call: "app_hidden.begin_integration('ORGANIZATION', home, (select a.key from app_public.integration_apps a where a.scope = 'ORGANIZATION' and a.available limit 1), 'Signing', '{}', 'key')",
       says: "integrations is reached; delete one first.",
     },
-    "nothing is uploaded to what is no kind of record": {
+    "uploads to an unknown record type are refused": {
       as: "demo",
       call: "app_hidden.may_upload('nothing', '{}')",
       says: "Nothing says who may upload to nothing.",
@@ -597,24 +597,24 @@ describe("integrations and files", () => {
       call: "app_public.delete_organization_avatar(home)",
       says: "org.owner",
     },
-    "the sales office of no project": {
+    "the sales office of an unknown project": {
       as: "demo",
       call: "app_public.update_sales_office('{}', nothing, null)",
       says: "There is no such project.",
     },
-    "a webhook without an address": {
+    "a webhook without a URL": {
       as: "demo",
       call: "app_public.create_webhook(home, null, '{*}', null)",
       says: "url is required.",
     },
-    "a draft that the provider could not make": {
+    "a draft that failed at the provider": {
       as: "demo",
       given: `insert into app_public.service_intelligence_generations (id, organization_id, project_id, lead_id, requested_by_id, status, error)
         select nothing, home, project, lead, (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), 'FAILED', 'The provider is down.' from refusals.ids`,
       call: "app_public.suggest_lead_email(lead, jsonb_build_object('id', nothing))",
       says: "The provider is down.",
     },
-    "a draft that is gone": {
+    "a deleted draft": {
       as: "demo",
       call: "app_public.suggest_lead_email(lead, jsonb_build_object('id', nothing))",
       says: "There is no such lead.",
@@ -622,16 +622,16 @@ describe("integrations and files", () => {
   });
 });
 
-describe("what a personalization chooses", () => {
+describe("options of a personalization", () => {
   const choose = (values: string) =>
     `app_hidden.choose_options(nothing, array[${row("app_public.personalization_selection_input", values)}])`;
   refuses({
-    "none of nothing": {
+    "an unknown option": {
       as: "demo",
       call: choose("'option_id', nothing"),
       says: "There is no such option in the project of the unit.",
     },
-    "not too many of one": {
+    "a quantity above the limit": {
       as: "demo",
       call: choose("'option_id', (select o.id from app_public.spec_options o limit 1), 'quantity', 10001"),
       says: "A quantity must be greater than 0 and at most 10,000.",
@@ -644,62 +644,62 @@ describe("executions of workflows", () => {
   const step = (config: string) => row("app_public.workflow_steps", `'config', '${config}'::jsonb`);
   const aboutNobody = "update app_public.workflow_executions set lead_id = null, buyer_id = null";
   refuses({
-    "a context is an object": {
+    "a context must be an object": {
       as: "demo",
       call: "app_public.create_workflow_execution(workflow, lead, '[]')",
       says: "context must be an object with at most 20,000 characters.",
     },
-    "none is started in an archived project": {
+    "executions cannot be started in an archived project": {
       as: "demo",
       given:
         "update app_public.workflows w set project_id = i.project from refusals.ids i where w.id = i.workflow; update app_public.projects set archived_at = now()",
       call: "app_public.create_workflow_execution(workflow, lead)",
       says: "The project of this workflow is archived",
     },
-    "none is started for more subjects than a batch can have": {
+    "a batch has a maximum number of subjects": {
       as: "demo",
       given:
         "create or replace function app_hidden.most_subjects_of_batch() returns int language sql immutable parallel safe as 'select 1'",
       call: "app_public.batch_workflow(workflow, array[lead, other_lead]::text[]::app_public.id_or_slug[])",
       says: "A batch can have at most 500,000 subjects.",
     },
-    "nobody is tagged where there is no lead": {
+    "a subject without a lead cannot be tagged": {
       given: aboutNobody,
       call: `app_private.change_tags(null, ${work('\'{"tag": "new"}\'')}, true)`,
       says: "There is no lead to tag.",
     },
-    "no empty tag is given": {
+    "an empty tag cannot be added": {
       given: "update app_public.workflow_executions e set lead_id = i.lead from refusals.ids i",
       call: `app_private.change_tags(null, ${work('\'{"tag": " "}\'')}, true)`,
       says: "The tag is empty after evaluation.",
     },
-    "a field that nobody may set is not set": {
+    "a read-only field cannot be set": {
       call: `app_private.step_update_field(${step('{"record": "LEAD", "field": "organizationId"}')}, ${work("'{\"value\": 1}'")})`,
       says: "organizationId is not a field that can be set.",
     },
-    "no field is set where there is no record": {
+    "a field of a missing record cannot be set": {
       given: aboutNobody,
       call: `app_private.step_update_field(${step('{"record": "LEAD", "field": "company"}')}, ${work('\'{"value": "Plat"}\'')})`,
       says: "There is no lead here.",
     },
-    "a kind of step that is not offered is not taken": {
+    "an unavailable step type is refused": {
       given: "update app_hidden.workflow_step_types set refusal = 'is not offered here.'",
       call: `app_private.check_step(${row("app_public.workflow_steps", "'type', 'STOP', 'sequence', 1, 'config', '{}'::jsonb")}, '{"subjectType": "LEAD"}')`,
       says: "is not offered here.",
     },
-    "an address that nobody looked at starts with https": {
+    "a URL from a template must start with https": {
       call: `app_private.check_step(${row(
         "app_public.workflow_steps",
         "'type', 'CALL_WEBHOOK', 'sequence', 1, 'config', '{\"url\": \"http://example.com\"}'::jsonb",
       )}, '{"subjectType": "LEAD", "steps": 1}')`,
       says: "must be a URL that starts with https://.",
     },
-    "not more than 100 values are selected": {
+    "at most 100 values can be selected": {
       call: `app_private.subject_filter(jsonb_build_object('status', (select jsonb_agg('NEW'::text) from generate_series(1, 101))),
         'filter', '{"subjectType": "LEAD"}')`,
       says: "must have at most 100 values.",
     },
-    "what may go well in a moment is tried again": {
+    "a temporary error is retried": {
       call: "app_private.set_aside(workflow, '40001', 'could not serialize')",
       says: "could not serialize",
     },
@@ -721,7 +721,7 @@ describe("accounts and organizations", () => {
       call: "app_public.reset_password('token', null, null)",
       says: "A password must have at least 10 characters.",
     },
-    "a second factor without the password": {
+    "enrolling a second factor without the password": {
       as: "demo",
       given: "update app_public.users set email_verified_at = now()",
       call: "app_public.enroll_second_factor('$argon2id$wrong', '{}')",
@@ -737,34 +737,34 @@ describe("accounts and organizations", () => {
       call: "app_public.renew_recovery_codes((select password_hash from app_private.user_passwords where user_id = app_public.current_user_id()), null) /* app_private. */",
       says: "Your account has no second factor.",
     },
-    "the second factor of somebody who is no member": {
+    "the second factor of a non-member": {
       as: "demo",
       call: "app_public.reset_member_second_factor(home, nothing, null, null)",
       says: "This organization has no such member.",
     },
-    "a task of the service, by whoever does not operate it": {
+    "a task of the service, by a user who is not an operator": {
       as: "demo",
       call: "app_private.task_named('nothing')",
       says: "operator",
     },
-    "more jobs than are changed at once": {
+    "more jobs than one call can change": {
       as: "demo",
       call: "app_private.jobs_to_change(array(select n::text from generate_series(1, app_private.jobs_at_once() + 1) n), null, null, null, null, home)",
       says: "At most 1000 ids can be given.",
     },
-    "jobs before what is no job": {
+    "jobs before an invalid id": {
       as: "demo",
       call: "app_public.jobs(organization_id => home::text, before_id => 'nothing', most => 10)",
       says: "Specify the id of a job.",
     },
-    "an organization that is to be deleted, again": {
+    "a second request to delete an organization": {
       as: "demo",
       given: `insert into app_public.organization_deletions (organization_id, requested_by_id, final_at)
         select home, (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), now() + interval '1 day' from refusals.ids`,
       call: "app_public.request_organization_deletion(home, (select password_hash from app_private.user_passwords where user_id = app_public.current_user_id())) /* app_private. */",
       says: "The deletion of the organization has already been requested.",
     },
-    "a second factor that is neither required nor not": {
+    "a missing value for whether a second factor is required": {
       as: "demo",
       call: "app_public.update_organization_second_factor(home, null, null)",
       says: "required is required.",
@@ -772,9 +772,9 @@ describe("accounts and organizations", () => {
   });
 });
 
-describe("a purchase that its buyer is invited to", () => {
+describe("a purchase to which its buyer is invited", () => {
   refuses({
-    "is not theirs once whoever invited has left": {
+    "cannot be accepted after its sender has left": {
       as: "sofia",
       given: `update app_public.users set email_verified_at = now();
         insert into app_hidden.buyer_invites (id, organization_id, project_id, buyer_id, email, invited_by_id)
@@ -788,58 +788,58 @@ describe("a purchase that its buyer is invited to", () => {
   });
 });
 
-describe("parts in projects", () => {
+describe("affiliations with projects", () => {
   const offer = (values: string) =>
     `app_public.create_project_organization(project_id => project, ${values})`;
   const invite = `insert into app_public.project_organization_invites (id, project_id, owner_id, organization_id, role, invited_by_id)
     select nothing, private_project, home, sellers, 'SELLER', (select m.user_id from app_public.organization_user_connections m
       where m.organization_id = home and m.role = 'OWNER') from refusals.ids`;
   refuses({
-    "are offered to an organization or an address": {
+    "are offered to either an organization or an email address": {
       as: "demo",
       call: offer("role => 'SELLER', organization_id => sellers, email => 'sales@example.com'"),
       says: "Specify either an organization or an email address.",
     },
-    "are offered in a role": {
+    "need a role": {
       as: "demo",
       call: offer("role => null, organization_id => sellers"),
       says: "role is required.",
     },
-    "have one owner": {
+    "cannot have the role OWNER": {
       as: "demo",
       call: offer("role => 'OWNER', organization_id => sellers"),
       says: "A project has only one owner; use another role.",
     },
-    "are offered in few words": {
+    "have a maximum length of the message": {
       as: "demo",
       call: offer("role => 'SELLER', organization_id => sellers, message => repeat('x', 2001)"),
       says: "A message can have at most 2,000 characters.",
     },
-    "are answered by what names the invitation": {
+    "are answered with either the id or the token": {
       as: "sofia",
       call: "app_public.accept_project_organization_invite(null, null, null)",
       says: "Specify either the id of the invitation or the token of its mail.",
     },
-    "are declined in few words": {
+    "have a maximum length of the reason": {
       as: "sofia",
       given: invite,
       call: "app_public.decline_project_organization_invite(nothing, null, repeat('x', 2001))",
       says: "Specify a reason of at most 2,000 characters.",
     },
-    "are accepted by the organization that was invited": {
+    "can only be accepted by the invited organization": {
       as: "sofia",
       given: invite,
       call: "app_public.accept_project_organization_invite(nothing, null, home)",
       says: "Another organization was invited.",
     },
-    "are accepted once": {
+    "can only be accepted once": {
       as: "sofia",
       given: `${invite}; insert into app_public.project_organizations (project_id, owner_id, organization_id, role)
         select private_project, home, sellers, 'SELLER' from refusals.ids on conflict do nothing`,
       call: "app_public.accept_project_organization_invite(nothing, null, null)",
       says: "The organization already takes part in the project.",
     },
-    "are not accepted once whoever offered them has left": {
+    "cannot be accepted after their sender has left": {
       as: "sofia",
       given: `${invite}; delete from app_public.organization_user_connections m using refusals.ids i where m.organization_id = i.home and m.role = 'OWNER'`,
       call: "app_public.accept_project_organization_invite(nothing, null, null)",

@@ -7,10 +7,10 @@ import { startTwoOrganizations, type TwoOrganizations } from "../harness/twoOrga
 
 let world: TwoOrganizations;
 let users: { id: string; name: string }[];
-/** SQL that reads each thing, one text a row. */
+/** SQL that reads each table or function, one text per row. */
 let readable: { name: string; query: string }[];
 
-/** One row of each is the viewer's own account or membership, which a token of it knows. */
+/** One row of each is the viewer's own account or membership, which is known to its token. */
 const ofOneself = new Set([
   "app_public.users",
   "app_hidden.masked_users",
@@ -18,7 +18,7 @@ const ofOneself = new Set([
   "app_public.user_organization_connections",
   "app_public.viewer()",
 ]);
-/** What everybody who is signed in may choose from. */
+/** Lists that every signed-in user may read. */
 const ofEverybody = new Set([
   "app_public.integration_apps",
   "app_public.organization_integration_apps()",
@@ -45,12 +45,12 @@ const readableQuery = `
 beforeAll(async () => {
   world = await startTwoOrganizations();
   ({ rows: readable } = await world.client.query(readableQuery));
-  // Everybody has a part in the second organization too, for tokens that are restricted to it.
+  // Everybody is also a member of the second organization, for tokens that are restricted to it.
   await world.client.query(
     "insert into app_public.organization_user_connections (organization_id, user_id, role) select $1, u.id, 'MEMBER' from app_public.users u on conflict do nothing",
     [world.organizations.ours],
   );
-  // Every purchase has an agent, whom those see that it is assigned to.
+  // Every purchase has an agent, who is visible to its assignee.
   await world.client.query(`
     begin; set local session_replication_role = replica;
     update app_public.buyers b set agent_id = (select a.id from app_public.agents a where a.organization_id = b.organization_id limit 1);
@@ -62,14 +62,14 @@ beforeAll(async () => {
 });
 afterAll(() => world?.end());
 
-/** What many viewers read together. */
+/** Everything that at least one of the viewers reads. */
 function together(...viewers: Map<string, Set<string>>[]): Map<string, Set<string>> {
   return new Map(
     readable.map(({ name }) => [name, new Set(viewers.flatMap((rows) => [...rows.get(name)!]))]),
   );
 }
 
-/** Everything that a viewer with these settings reads, by what it is read from. */
+/** Everything that a viewer with these settings reads, by source. */
 async function read(settings: Record<string, string>): Promise<Map<string, Set<string>>> {
   const found = new Map<string, Set<string>>();
   const { client } = world;
@@ -95,7 +95,7 @@ async function read(settings: Record<string, string>): Promise<Map<string, Set<s
   return found;
 }
 
-/** What somebody reads beyond what another does. */
+/** What one viewer reads beyond another one. */
 function beyond(much: Map<string, Set<string>>, little: Map<string, Set<string>>): Record<string, number> {
   const more: Record<string, number> = {};
   for (const [name, rows] of much) {
@@ -105,34 +105,34 @@ function beyond(much: Map<string, Set<string>>, little: Map<string, Set<string>>
   return more;
 }
 
-test("a token with a scope that opens nothing reads what a visitor reads", async () => {
+test("a token with a scope without effect reads what a visitor reads", async () => {
   const visitor = await read({});
-  const told: Record<string, unknown> = {};
+  const revealed: Record<string, unknown> = {};
   for (const { id, name } of users) {
     const more = beyond(await read({ user_id: id, scopes: "nothing.read" }), visitor);
-    if (Object.keys(more).length > 0) told[name] = more;
+    if (Object.keys(more).length > 0) revealed[name] = more;
   }
-  expect(told).toEqual({});
+  expect(revealed).toEqual({});
 });
 
-test("a token of one organization reads nothing of another", async () => {
+test("a token for one organization reads nothing of another", async () => {
   const { organizations, stranger } = world;
   const may = together(await read({}), await read({ user_id: stranger }));
-  const told: Record<string, unknown> = {};
+  const revealed: Record<string, unknown> = {};
   for (const { id, name } of users) {
     const more = beyond(await read({ user_id: id, organization_id: organizations.ours }), may);
-    if (Object.keys(more).length > 0) told[name] = more;
+    if (Object.keys(more).length > 0) revealed[name] = more;
   }
-  expect(told).toEqual({});
+  expect(revealed).toEqual({});
 });
 
-test("without restrictions the same people read more, so that there was something to see", async () => {
+test("without restrictions the same people read more, so that there is something to hide", async () => {
   const visitor = await read({});
   for (const { id } of users)
     expect(Object.keys(beyond(await read({ user_id: id }), visitor)).length).toBeGreaterThan(10);
 });
 
-test("a token with all permissions to read changes nothing", async () => {
+test("a token with all read permissions changes nothing", async () => {
   const { client } = world;
   const { rows: writable } = await client.query<{ name: string; statement: string }>(
     `select c.oid::regclass::text as name, format('update %s set %I = %I', c.oid::regclass, min(a.attname), min(a.attname)) as statement
@@ -159,7 +159,7 @@ test("a token with all permissions to read changes nothing", async () => {
       );
       for (const { statement } of writable) {
         await client.query("savepoint writing");
-        // What a rule other than the policy refuses had got past the policy.
+        // A refusal by any other rule would mean that the policy had permitted it.
         const rows = await client.query(statement).then(
           ({ rowCount }) => rowCount!,
           ({ code }: { code: string }) => (code === "42501" ? 0 : 1),

@@ -17,14 +17,14 @@ interface Relation {
   times: string[];
   days: string[];
 }
-// Whole days: a rescission period ends with a day.
+// Whole days, because a rescission period ends with a day.
 const days = 3;
 const seconds = days * 86_400;
 
 test("turning the clock moves all times of an organization, and none of others", async () => {
   const { client } = world;
   const organization = world.organizations.theirs;
-  /** What rows have in their columns of times: seconds, then days. */
+  /** The times in the columns of the rows: seconds, then days. */
   const read = async ({ relation, condition, ...columns }: Relation, isTheirs: boolean) => {
     const values = [
       ...columns.times.map((name) => `extract(epoch from t."${name}")::float8`),

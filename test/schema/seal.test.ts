@@ -1,4 +1,4 @@
-/** Sealed texts: which keys and places open them. */
+/** Sealed texts: the keys and places that open them. */
 import { expect, test } from "@jest/globals";
 import { createSeal, secretOfWebhook, type SealFault } from "../../src/secrets/seal.ts";
 import { sealUnbound } from "../harness/formerSeal.ts";
@@ -8,7 +8,7 @@ const next = { kid: "2026.b", secret: "another key of the tests with 32 characte
 const here = secretOfWebhook("0190a1de-0000-7000-8000-000000000001");
 const elsewhere = secretOfWebhook("0190a1de-0000-7000-8000-000000000002");
 
-/** Why it does not open. */
+/** Why it cannot be opened. */
 function fault(open: () => string): string {
   try {
     return `opens: ${open()}`;
@@ -24,15 +24,15 @@ test("opens in its own place, with any key of the list, and is another text each
   expect(sealed.startsWith(`${seal.mark}.`)).toBe(true);
   expect(seal.seal("whsec_x", here)).not.toBe(sealed);
   expect(createSeal([next, key]).open(sealed, here)).toBe("whsec_x");
-  // SQL moves a former one to the column beside.
+  // SQL moves a former one to the other column.
   expect(seal.open(sealed, { ...here, column: "app_private.webhook_secrets.previous_sealed" })).toBe(
     "whsec_x",
   );
 });
 
 test("opens only for the same row and column, unchanged; the log distinguishes missing and replaced keys", () => {
-  const told: object[] = [];
-  const seal = createSeal([key], { log: { error: (facts) => told.push(facts) } });
+  const logged: object[] = [];
+  const seal = createSeal([key], { log: { error: (facts) => logged.push(facts) } });
   const sealed = seal.seal("whsec_x", here);
   const places = [
     elsewhere,
@@ -40,11 +40,11 @@ test("opens only for the same row and column, unchanged; the log distinguishes m
     { column: `${here.column}",`, row: here.row },
   ];
   expect(places.map((place) => fault(() => seal.open(sealed, place)))).toEqual(places.map(() => "PLACE"));
-  expect(told).toEqual(
+  expect(logged).toEqual(
     places.map((place) => ({ event: "secret.misplaced", code: "SEALED_VALUE_MISPLACED", ...place })),
   );
   const dot = sealed.lastIndexOf(".");
-  // Each character of nonce, tag and ciphertext; the first five and a third are of the fingerprint.
+  // Each character of nonce, tag and ciphertext; the first five and a third are the fingerprint.
   for (let at = dot + 7; at < sealed.length - 1; at++) {
     const changed = `${sealed.slice(0, at)}${sealed[at] === "A" ? "B" : "A"}${sealed.slice(at + 1)}`;
     expect(fault(() => seal.open(changed, here))).toBe("PLACE");
@@ -54,11 +54,11 @@ test("opens only for the same row and column, unchanged; the log distinguishes m
   expect(fault(() => seal.open(sealed.slice(0, dot + 12), here))).toBe("PLACE");
   expect(fault(() => createSeal([next]).open(sealed, here))).toBe("KEY");
   expect(fault(() => createSeal([{ ...next, kid: key.kid }]).open(sealed, here))).toBe("KEY");
-  // Another key of the list, under whose name it was not sealed.
+  // Another key of the list, which did not seal it.
   expect(fault(() => createSeal([key, next]).open(sealed.replace(".a.", ".b."), here))).toBe("KEY");
 });
 
-test("what is bound to no row opens of columns only that may have such texts, and no bound text passes for one", () => {
+test("a text without a row only opens for columns that may contain such texts, and a bound text is never one", () => {
   const former = sealUnbound(key, "whsec_old");
   const some = createSeal([key], { unbound: new Set([here.column]) });
   expect(some.open(former, here)).toBe("whsec_old");

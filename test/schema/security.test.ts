@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";
 import { createPeople } from "../harness/people.ts";
 
-// What holds for roles and people; what holds for every table and function stands in src/checks.
+// Rules for roles and people; rules for every table and function are in src/checks.
 
 let database: TestDatabase;
 let owner: Pool;
@@ -23,7 +23,7 @@ async function column(query: string): Promise<string[]> {
   return rows.map(([value]) => String(value));
 }
 
-test("the API's own role can become its two roles, and owns and creates nothing", async () => {
+test("the API's login can only switch to its two roles, and owns and creates nothing", async () => {
   expect(
     await column(`select b.rolname from pg_auth_members m join pg_roles a on a.oid = m.member join pg_roles b on b.oid = m.roleid
       where a.rolname = 'plat_authenticator' order by 1`),
@@ -38,7 +38,7 @@ test("the API's own role can become its two roles, and owns and creates nothing"
   ).toEqual([]);
 });
 
-test("everything belongs to a role without login and other rights", async () => {
+test("everything belongs to a role without login and other privileges", async () => {
   expect(
     await column(
       "select rolname from pg_roles where rolname = 'plat_owner' and not (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication)",
@@ -55,11 +55,11 @@ test("everything belongs to a role without login and other rights", async () => 
         and o.what not in (select unnest(array[c.relname, '_' || c.relname]) from pg_class c where c.relkind = 'v' and c.relowner = 'plat_masker'::regrole)
       order by 1`),
   ).toEqual([]);
-  // What it says about functions to come holds for those of the owner.
+  // Its default privileges for functions apply to those of the owner.
   expect(await column("select distinct defaclrole::regrole from pg_default_acl")).toEqual(["plat_owner"]);
 });
 
-test("views that mask belong to a role that reads what users read, under their policies", async () => {
+test("masking views belong to a role that reads what users read, under their policies", async () => {
   expect(
     await column(`select rolname from pg_roles where rolname = 'plat_masker'
       and not (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication)`),
@@ -99,7 +99,7 @@ test("no role can create tables, not even temporary ones, that could shadow thos
   }
 });
 
-test("colleagues do not read a user's own history: when they signed in, when the password changed", async () => {
+test("a user's own history is invisible to colleagues: sign-ins and changes of the password", async () => {
   const people = createPeople(database.ownerUrl);
   try {
     const [ann, ben] = [await people.person("ann"), await people.person("ben")];

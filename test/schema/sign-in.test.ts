@@ -19,7 +19,7 @@ beforeAll(async () => {
   owner = poolOf(database.ownerUrl, 4);
   api = poolOf(database.authenticatorUrl, 20);
   for (const name of ["ada", "bob", "eve", "sam"]) people[name] = await signUp(name);
-  // Ada and Bob share an organization; Eve is a stranger to both.
+  // Ada and Bob share an organization; Eve belongs to neither.
   await owner.query(
     `with o as (insert into app_public.organizations (name) values ('Acme') returning id)
      insert into app_public.organization_user_connections (organization_id, user_id, role)
@@ -37,7 +37,7 @@ afterAll(async () => {
 const nobody: Claims = { userId: null, readOnly: false };
 const as = (name: string): Claims => ({ userId: people[name]!, readOnly: false });
 
-/** Runs one statement as the API does for these claims, in a transaction of its own. */
+/** Executes one statement as the API does for these claims, in a separate transaction. */
 async function run<T = Record<string, unknown>>(
   claims: Claims,
   text: string,
@@ -61,7 +61,7 @@ async function run<T = Record<string, unknown>>(
   }
 }
 
-/** The code and details that an error tells the caller. */
+/** The code and details of an error that are returned to the client. */
 async function refusal(answer: Promise<unknown>): Promise<Record<string, unknown>> {
   const error = await answer.then(
     () => new Error("was not refused"),
@@ -90,7 +90,7 @@ const begin = (username: string, ip: string | null) =>
   api.query<{ hash: string }>("select app_private.begin_login($1, $2) as hash", [username, ip]);
 const settle = (username: string, ip: string | null, isRight: boolean) =>
   api.query("select app_private.record_login($1, $2, $3)", [username, ip, isRight]);
-/** A password was looked at, and was wrong. */
+/** A completed attempt with a wrong password. */
 async function wrong(username: string, ip: string | null): Promise<void> {
   await begin(username, ip);
   await settle(username, ip, false);
@@ -104,7 +104,7 @@ const jobsOf = async (task: string): Promise<number> =>
   (await one("select count(*)::int from graphile_worker.jobs where task_identifier = $1", [task])).count;
 const one = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows[0];
 
-describe("secrets are out of reach", () => {
+describe("secrets are inaccessible", () => {
   test.each([
     "user_passwords",
     "user_otps",
@@ -168,7 +168,7 @@ describe("secrets are out of reach", () => {
 });
 
 describe("create_account", () => {
-  test("keeps the email address in lower case, for the user and their colleagues only", async () => {
+  test("stores the email address in lower case, visible to the user only", async () => {
     people.new = await signUp("newcomer", "New.User@Example.COM");
     const emails = (claims: Claims) =>
       run(claims, "select email from app_hidden.user_identities where user_id = $1", [people.new]);
@@ -215,7 +215,7 @@ describe("create_account", () => {
     expect(await refusal(answer)).toMatchObject(error);
   });
 
-  test("an existing address gets the same answer as a new one, and cannot be signed in with", async () => {
+  test("for an existing address the response is the same, and cannot be used to sign in", async () => {
     const ask = async (email: string, username: string) => {
       const before = await jobsOf("user__verification_requested");
       const [{ id }] = (await run<{ id: string }>(
@@ -245,7 +245,7 @@ describe("create_account", () => {
     expect((await login("ada", oldHash))[0]!.user_id).toBe(people.ada);
     await expect(login("grace2", oldHash)).rejects.toThrow("do not match");
     await expect(run(as("eve"), "select * from app_hidden.duplicate_accounts")).resolves.toEqual([]);
-    // The mail tells its owner, without a code; the other gets a code.
+    // The mail to its owner has no code; the other mail has one.
     const issue = async (id: string) =>
       (await owner.query("select email, code from app_private.issue_verification($1)", [id])).rows;
     expect(await issue(duplicate.id)).toEqual([{ email: "ada@example.com", code: null }]);
@@ -254,7 +254,7 @@ describe("create_account", () => {
     expect(await issue(duplicate.id)).toEqual([]);
   });
 
-  test("of ten at once with one address, one comes through", async () => {
+  test("of ten concurrent ones with one address, one succeeds", async () => {
     const answers = await Promise.allSettled(
       Array.from({ length: 10 }, (_, n) =>
         run(nobody, "select app_public.create_account($1, $2)", [
@@ -293,7 +293,7 @@ describe("login", () => {
     expect(token.exp - token.iat).toBe(30 * 86_400);
   });
 
-  test("an unknown name, a wrong password and a user who may not sign in get one answer", async () => {
+  test("an unknown name, a wrong password and a user who may not sign in have the same refusal", async () => {
     await owner.query("update app_public.users set status = 'SUSPENDED' where id = $1", [people.sam]);
     const answers = await Promise.all([
       refusal(login("nobody", "")),
@@ -308,7 +308,7 @@ describe("login", () => {
     await owner.query("update app_public.users set status = 'ACTIVE' where id = $1", [people.sam]);
   });
 
-  test("sets last_login_at and tells it as an event", async () => {
+  test("sets last_login_at and writes an event", async () => {
     await login("bob", oldHash);
     expect(await one("select last_login_at from app_public.users where id = $1", [people.bob])).toMatchObject(
       {
@@ -325,33 +325,36 @@ describe("login", () => {
   });
 });
 
-describe("tries", () => {
+describe("attempts", () => {
   beforeEach(() => owner.query("truncate app_private.limit_uses, app_private.user_networks"));
   const home = "198.51.100.20";
 
-  test.each(["eve", "unknown name", "nobody@example.com"])("5 for %s, and the sixth waits", async (name) => {
-    for (let n = 0; n < 5; n++) await wrong(name, home);
-    const error = await refusal(begin(name.toUpperCase(), home));
-    expect(error).toMatchObject({ code: "RATE_LIMITED" });
-    expect(error.retryAfterSeconds).toBeGreaterThan(0);
-    expect(error.retryAfterSeconds).toBeLessThanOrEqual(900);
-  });
+  test.each(["eve", "unknown name", "nobody@example.com"])(
+    "5 for %s, and the sixth is refused",
+    async (name) => {
+      for (let n = 0; n < 5; n++) await wrong(name, home);
+      const error = await refusal(begin(name.toUpperCase(), home));
+      expect(error).toMatchObject({ code: "RATE_LIMITED" });
+      expect(error.retryAfterSeconds).toBeGreaterThan(0);
+      expect(error.retryAfterSeconds).toBeLessThanOrEqual(900);
+    },
+  );
 
-  test("what was not looked at does not count: a hundred that began, and were refused by the gate", async () => {
+  test("unfinished ones do not count: a hundred that began, and were refused by the semaphore", async () => {
     await Promise.all(Array.from({ length: 100 }, () => begin("eve", home)));
     expect(await one("select count(*)::int from app_private.limit_uses")).toEqual({ count: 0 });
     await settle("eve", home, true);
     expect(await login("eve", oldHash)).toHaveLength(1);
   });
 
-  test("guessing locks the guesser's network out, not the owner of the account", async () => {
+  test("guessing locks out the network of the attacker, not the owner of the account", async () => {
     for (let n = 0; n < 5; n++) await wrong("eve", "203.0.113.66");
     await expect(begin("eve", "203.0.113.66")).rejects.toThrow("Too many attempts");
     await begin("eve", home);
     await settle("eve", home, true);
   });
 
-  test("guessing from many networks has a slower limit, but not for networks that the account knows", async () => {
+  test("guessing from many networks has a slower limit, except for networks that the account has used", async () => {
     // run() signs in from 192.0.2.1.
     await login("eve", oldHash);
     for (let n = 0; n < 50; n++) await wrong("eve", `203.0.113.${n}`);
@@ -360,12 +363,12 @@ describe("tries", () => {
     expect(error.retryAfterSeconds).toBeGreaterThan(86_000);
     await begin("eve", "192.0.2.1");
     await settle("eve", "192.0.2.1", true);
-    // A network is known to the one account, for 90 days.
+    // A network is known for one account, for 90 days.
     await owner.query("update app_private.user_networks set last_at = now() - interval '91 days'");
     await expect(begin("eve", "192.0.2.1")).rejects.toThrow("Too many attempts");
   });
 
-  test("user name and address are one account; a refused try does not prolong the wait", async () => {
+  test("user name and address count for one account; a refused attempt does not extend the wait", async () => {
     for (const name of ["eve", "eve@example.com", "EVE", "Eve@example.com", "eve"]) await wrong(name, home);
     await expect(begin("eve@example.com", home)).rejects.toThrow("Too many attempts");
     const moments = () =>
@@ -403,7 +406,7 @@ describe("tries", () => {
     for (const ip of [null, "", "unknown", "1.2.3"]) await expect(begin("x", ip)).resolves.toBeDefined();
   });
 
-  test("whatever is limited by address is limited by network", async () => {
+  test("every limit by address counts by network", async () => {
     const { rows } = await owner.query(
       `select p.oid::regprocedure::text as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
        where n.nspname like 'app\\_%' and p.prosrc ~ 'setting\\(''ip''\\)' and p.prosrc !~ 'network_of\\(app_hidden.setting\\(''ip''\\)\\)'
@@ -413,7 +416,7 @@ describe("tries", () => {
     expect(rows).toEqual([]);
   });
 
-  test("tries are forgotten after 15 minutes, one by one", async () => {
+  test("attempts are forgotten after 15 minutes, one by one", async () => {
     for (let n = 0; n < 5; n++) await wrong("eve", home);
     await owner.query(
       "update app_private.limit_uses set expires_at = expires_at - interval '15 minutes' where slot = 1",
@@ -422,7 +425,7 @@ describe("tries", () => {
     await expect(begin("eve", home)).rejects.toThrow("Too many attempts");
   });
 
-  test("the right password clears the account's count from its network, and none of other accounts", async () => {
+  test("the right password resets the account's count for its network, and none of other accounts", async () => {
     await wrong("bob", "192.0.2.1");
     for (let n = 0; n < 4; n++) await wrong("eve", "192.0.2.1");
     await wrong("eve", "192.0.2.2");
@@ -438,7 +441,7 @@ describe("tries", () => {
     expect(keys.map(({ key }) => key)).not.toContain(`login ${people.eve} 192.0.2.1`);
   });
 
-  test("an unknown name gets a hash of the same parameters, and what was typed is not kept", async () => {
+  test("an unknown name gets a hash with the same parameters, and the entered name is not stored", async () => {
     const { rows } = await begin("my secret phrase", home);
     expect(rows[0]!.hash.split("$").slice(0, 4)).toEqual(oldHash.split("$").slice(0, 4));
     await settle("my secret phrase", home, false);
@@ -447,7 +450,7 @@ describe("tries", () => {
     );
   });
 
-  test("giving the current password once more counts on the same account", async () => {
+  test("confirming with the current password counts for the same account", async () => {
     for (let n = 0; n < 5; n++)
       await api.query("select app_private.record_confirmation($1, $2, false)", [people.eve, home]);
     await expect(begin("eve", home)).rejects.toThrow("Too many attempts");
@@ -476,7 +479,7 @@ describe("new accounts", () => {
     );
   afterAll(() => owner.query("truncate app_private.limit_changes"));
 
-  test("are limited for a network, and a look counts nothing", async () => {
+  test("are limited by network, and a check counts nothing", async () => {
     await limits(2, 100);
     for (let n = 0; n < 9; n++) await beginSignUp("2001:db8::1");
     for (const ip of ["2001:db8::1", "2001:db8::2"]) await count(ip);
@@ -487,7 +490,7 @@ describe("new accounts", () => {
     await beginSignUp("2001:db8:0:1::1");
   });
 
-  test("are limited in total, whatever the networks, for a short while", async () => {
+  test("are limited in total, over all networks, for a short time", async () => {
     await limits(100, 3);
     for (let n = 0; n < 3; n++) await count(`198.51.100.${n}`);
     const error = await refusal(count("203.0.113.9"));
@@ -495,7 +498,7 @@ describe("new accounts", () => {
     expect(error.retryAfterSeconds).toBeLessThanOrEqual(60);
   });
 
-  test("go by turns: areas that made one leave room for those that did not", async () => {
+  test("alternate: areas that have created one leave room for those that have not", async () => {
     await limits(100, 6);
     await owner.query(
       "insert into app_private.limit_changes values ('sign_up.further', 2, 'test'), ('sign_up.area', 4, 'test')",
@@ -503,14 +506,14 @@ describe("new accounts", () => {
     const from = async (...ips: string[]) => {
       for (const ip of ips) await count(ip);
     };
-    // The first of an area is not among the further ones; then two are.
+    // The first sign-up of an area does not count as a further one; the next two do.
     await from("198.51.100.1", "198.51.100.2", "2001:db8:7:1::1");
     await from("2001:db8:7:2::1");
     for (const ip of ["198.51.100.3", "2001:db8:7:3::1"])
       expect(await refusal(count(ip))).toMatchObject({ code: "RATE_LIMITED" });
     await from("203.0.113.1", "192.0.2.1");
     await expect(count("2001:db8:8::1")).rejects.toThrow("Too many new accounts");
-    // A minute later, up to what an area may.
+    // A minute later, up to the limit of an area.
     await owner.query(
       "update app_private.limit_uses set expires_at = now() where key in ('sign up', 'sign up further')",
     );
@@ -525,14 +528,14 @@ describe("new accounts", () => {
 });
 
 describe("verify_email", () => {
-  test("the first login after signing up asks for no second code, which would end the first", async () => {
+  test("the first login after signing up does not request a second code, which would invalidate the first", async () => {
     const id = (
       await run<{ id: string }>(nobody, "select (app_public.create_account($1, $2)).id", [
         "nell@example.com",
         oldHash,
       ])
     )[0]!.id;
-    // The job that mails the first is under way or done: the next would be another one.
+    // If the job that mails the first is running or done, another one would be added.
     await owner.query("delete from graphile_worker._private_jobs where payload->>'user_id' = $1", [id]);
     const before = await jobsOf("user__verification_requested");
     await login("nell@example.com", oldHash);
@@ -547,7 +550,7 @@ describe("verify_email", () => {
   const verify = (claims: Claims, code: string) =>
     run<{ email_verified_at: Date }>(claims, "select * from app_public.verify_email($1)", [code]);
 
-  test("takes the code of the mail and the account: neither alone confirms an address", async () => {
+  test("requires the code of the mail and the account: neither alone confirms an address", async () => {
     people.vera = await signUp("vera");
     const first = (await issue(people.vera))!;
     const { code } = (await issue(people.vera))!;
@@ -572,7 +575,7 @@ describe("verify_email", () => {
     });
   });
 
-  test("a code ends after a day, and asking for another is limited", async () => {
+  test("a code expires after a day, and requests for another are limited", async () => {
     people.vic = await signUp("vic");
     const { code } = (await issue(people.vic))!;
     await owner.query("update app_private.email_verifications set expires_at = now()");
@@ -587,7 +590,7 @@ describe("verify_email", () => {
 });
 
 describe("update_password", () => {
-  test("needs the present one, and ends the login tokens of before", async () => {
+  test("requires the current password, and ends the former login tokens", async () => {
     const change = (from: string, to: string) =>
       run(as("eve"), "select app_public.update_password($1, $2)", [from, to]);
     expect(await session("eve", 1)).toHaveLength(1);
@@ -604,7 +607,7 @@ describe("update_password", () => {
     await change(newHash, oldHash);
   });
 
-  test("is for signed-in viewers, with their whole account", async () => {
+  test("requires a signed-in viewer with an unrestricted token", async () => {
     const text = "select app_public.update_password($1, $2)";
     expect(await refusal(run(nobody, text, [oldHash, newHash]))).toMatchObject({ code: "UNAUTHENTICATED" });
     const scoped = { ...as("ada"), tokenId: people.ada!, scopes: ["lead.read"] };
@@ -616,7 +619,7 @@ describe("update_user", () => {
   const update = (name: string, input: object) =>
     run(as(name), "select * from app_public.update_user($1)", [input]);
 
-  test("changes the viewer, by id or slug, the user name included", async () => {
+  test("changes the viewer, by id or slug, including the user name", async () => {
     const [row] = await update("ada", {
       id: people.ada,
       title: "Manager",
@@ -661,7 +664,7 @@ describe("update_user", () => {
       { code: "BAD_USER_INPUT", field: "phone" },
     ],
     [
-      "a time zone that is none",
+      "an invalid time zone",
       { id: "ada", time_zone: "Mars/Base" },
       { code: "BAD_USER_INPUT", field: "timeZone" },
     ],
@@ -676,7 +679,7 @@ describe("update_user", () => {
     ).toMatchObject(error);
   });
 
-  test("no statement of the viewer reaches rows of others", async () => {
+  test("no statement of the viewer changes rows of others", async () => {
     for (const other of ["bob", "eve"]) {
       expect(
         await run(as("ada"), "update app_public.users set title = 'X' where id = $1 returning id", [
@@ -718,7 +721,7 @@ describe("one-time codes", () => {
     ),
   );
 
-  test("whether there is an account or not, the same is done and answered; only for an account is a code made", async () => {
+  test("with or without an account, work and response are the same; a code is only created for an account", async () => {
     const work = async (email: string, user: string) => {
       await owner.query("delete from app_private.limit_uses; delete from graphile_worker._private_jobs");
       for (let n = 0; n < 7; n++) expect(await request(email)).toBe(true);
@@ -736,17 +739,17 @@ describe("one-time codes", () => {
     expect(await work("nobody@example.com", "-")).toEqual([]);
   });
 
-  test("a code that is not open is refused before its password is hashed, and looking uses nothing up", async () => {
-    const look = (code: string) => api.query("select app_private.begin_reset($1)", [code]);
+  test("an invalid code is refused before its password is hashed, and the check uses nothing up", async () => {
+    const beginReset = (code: string) => api.query("select app_private.begin_reset($1)", [code]);
     const [first] = await issue("eve");
-    for (let n = 0; n < 3; n++) await look(` ${first!.code} `);
+    for (let n = 0; n < 3; n++) await beginReset(` ${first!.code} `);
     for (const code of ["", "unknown"])
-      expect(await refusal(look(code))).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
+      expect(await refusal(beginReset(code))).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
     await reset(first!.code, oldHash);
-    expect(await refusal(look(first!.code))).toMatchObject({ code: "BAD_USER_INPUT" });
+    expect(await refusal(beginReset(first!.code))).toMatchObject({ code: "BAD_USER_INPUT" });
   });
 
-  test("asking is limited for a network, whatever the addresses", async () => {
+  test("requests are limited by network, over all addresses", async () => {
     await owner.query("insert into app_private.limit_changes values ('otp.network', 3, 'test')");
     await owner.query("truncate app_private.limit_uses");
     for (let n = 0; n < 3; n++) await request(`n${n}@example.com`);
@@ -754,7 +757,7 @@ describe("one-time codes", () => {
     await owner.query("truncate app_private.limit_changes, app_private.limit_uses");
   });
 
-  test("a code works once, proves the address, ends login tokens and access tokens", async () => {
+  test("a code works once, confirms the address, ends login tokens and access tokens", async () => {
     const [token] = await run<{ token: string }>(
       as("eve"),
       "select t.token from app_public.create_access_token('ci') t",
@@ -774,7 +777,7 @@ describe("one-time codes", () => {
     expect(await refusal(reset(first!.code))).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
   });
 
-  test("used, replaced, expired, unknown, and of a suspended user: one answer", async () => {
+  test("used, replaced, expired, unknown, and of a suspended user: one refusal", async () => {
     const [used] = await issue("eve");
     await reset(used!.code);
     const [replaced] = await issue("eve");
@@ -792,13 +795,13 @@ describe("one-time codes", () => {
     await reset(last!.code, oldHash);
   });
 
-  test("of ten uses at once, one comes through", async () => {
+  test("of ten concurrent uses, one succeeds", async () => {
     const [code] = await issue("eve");
     const answers = await Promise.allSettled(Array.from({ length: 10 }, () => reset(code!.code, oldHash)));
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  test("a changed password voids an open code", async () => {
+  test("a changed password invalidates an open code", async () => {
     const [first] = await issue("eve");
     await reset(first!.code, oldHash);
     const [code] = await issue("eve");
@@ -828,7 +831,7 @@ describe("access tokens", () => {
   };
   const revoke = (claims: Claims, id: string) =>
     run<{ revoked_at: Date }>(claims, "select * from app_public.revoke_access_token($1)", [id]);
-  /** Claims as authentication finds them for a token. */
+  /** Claims as authentication determines them for a token. */
   const claimsOf = async (token: string): Promise<Claims> => {
     const [row] = await bearer(token);
     return {
@@ -843,7 +846,7 @@ describe("access tokens", () => {
     (await one("select id from app_public.organizations where name = 'Acme'")).id as string;
   const soon = (minutes: number) => new Date(Date.now() + minutes * 60_000);
 
-  test("the token is shown once, has form and checksum, and is kept as SHA-256 only", async () => {
+  test("the token is shown once, has format and checksum, and is stored as SHA-256 only", async () => {
     const made = await create(as("ada"));
     expect(isAccessToken(made.token)).toBe(true);
     expect(made.token.startsWith(made.prefix)).toBe(true);
@@ -898,7 +901,7 @@ describe("access tokens", () => {
     ).toEqual({ name: "access_token.revoked" });
   });
 
-  test("revoking twice changes nothing more", async () => {
+  test("revoking again changes nothing", async () => {
     const made = await create(as("ada"));
     const [first] = await revoke(as("ada"), made.id);
     const [second] = await revoke(as("ada"), made.id);
@@ -937,7 +940,7 @@ describe("access tokens", () => {
 
   test.each([
     [
-      "a scope that is no permission",
+      "a scope that is not a permission",
       { scopes: ["lead.read", "lead.fly"] },
       { code: "BAD_USER_INPUT", field: "scopes" },
     ],
@@ -960,7 +963,7 @@ describe("access tokens", () => {
     expect(await refusal(create(as("ada"), members))).toMatchObject(error);
   });
 
-  test("another's organization is refused like one that does not exist", async () => {
+  test("another's organization is refused like an unknown one", async () => {
     const foreign = await refusal(create(as("eve"), { organization_id: await acme() }));
     expect(foreign).toEqual(await refusal(create(as("eve"), { organization_id: people.eve })));
   });
@@ -979,7 +982,7 @@ describe("access tokens", () => {
       await expect(run(claims, text)).rejects.toMatchObject({ code: "25006" });
   });
 
-  test("a restricted token makes none that can do more, elsewhere or longer", async () => {
+  test("a restricted token cannot create one with more permissions, for another organization or for longer", async () => {
     const organizationId = await acme();
     const limits = {
       scopes: ["lead.read", "inventory.*"],
@@ -1013,7 +1016,7 @@ describe("access tokens", () => {
     );
     expect(await refusal(create(claims, { organization_id: other.id }))).toMatchObject({ code: "NOT_FOUND" });
 
-    // It sees itself and what it made, and ends with what it made.
+    // It sees itself and the tokens that it created, and ends with them.
     const own = await run(claims, "select id from app_public.access_tokens");
     expect(own).toHaveLength(3);
     const unrelated = await create(as("ada"));
@@ -1026,7 +1029,7 @@ describe("access tokens", () => {
     expect(await bearer(unrelated.token)).toHaveLength(1);
   });
 
-  test("last use is kept to the minute, and is no change of the record", async () => {
+  test("the time of last use is stored by the minute, and does not change the record's version", async () => {
     const made = await create(as("ada"));
     const used = async () =>
       (
@@ -1054,7 +1057,7 @@ describe("access tokens", () => {
     );
   });
 
-  test("100 that work are the limit, also when made at once", async () => {
+  test("at most 100 are valid, also with concurrent creation", async () => {
     const results = await Promise.allSettled(Array.from({ length: 110 }, () => create(as("sam"))));
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(100);
     expect(await refusal(create(as("sam")))).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 100 });

@@ -53,7 +53,7 @@ test.each([
   );
   const states = values.map(({ value }) => value);
   const client = await people.owner.connect();
-  /** What becomes of a step from one state to another, with nothing of it left. */
+  /** The outcome of a transition, which is rolled back. */
   const attempt = async (from: string, to: string, service: string): Promise<string> => {
     await client.query("begin; set local session_replication_role = replica");
     await client.query(`update app_public.${table} set status = $2 where id = $1`, [ids[table], from]);

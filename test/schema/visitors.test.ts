@@ -18,15 +18,15 @@ afterAll(async () => {
   await database.drop();
 });
 
-test("whatever is not for visitors tells them to sign in before it looks at what they ask", async () => {
+test("operations that are not for visitors ask them to sign in before reading the input", async () => {
   await client.query("begin");
-  const told = await visitorResults(client);
+  const results = await visitorResults(client);
   await client.query("rollback");
-  expect(told.size).toBeGreaterThan(80);
+  expect(results.size).toBeGreaterThan(80);
   const forVisitors = new Set(
     Object.entries(readRequirements()).flatMap(([name, takes]) => (takes.includes("nothing") ? [name] : [])),
   );
-  const others = [...told].filter(
+  const others = [...results].filter(
     ([name, sentence]) =>
       !forVisitors.has(operationOf(name)) && !sentence?.startsWith("Sign in first: send the header"),
   );

@@ -25,15 +25,15 @@ afterAll(async () => {
   await database.drop();
 });
 
-test("the connection of a worker is not taken for a process of the server, by whose number former releases held", async () => {
-  // The most that a system can be set to.
+test("the id of a worker's connection is above all process ids, which former releases used instead", async () => {
+  // The maximum configurable process id.
   const mostProcesses = 2 ** 22;
   const { rows } = await worker.query("select app_private.connection_begins(null) as id");
   expect(rows[0].id).toBeGreaterThan(mostProcesses);
   await worker.query("select app_private.connection_ends($1)", [rows[0].id]);
 });
 
-test("what was queued, or noted as gone, before the clock was set back does not wait until the clock comes there again", async () => {
+test("jobs and deaths recorded before the clock was set back do not wait until that time comes again", async () => {
   await owner.query(`
     select graphile_worker.add_job('files__sweep', job_key => 'now');
     select graphile_worker.add_job('files__sweep', job_key => 'later', run_at => now() + interval '3 hours');
@@ -56,7 +56,7 @@ async function column(query: string): Promise<string[]> {
   return rows.map(([value]) => String(value));
 }
 
-/** The code that a statement of background work is refused with; undefined where it is carried out, which is undone. */
+/** The code of the refusal of a statement of background work; undefined if it succeeds, which is rolled back. */
 async function refusal(text: string, values: unknown[] = []): Promise<string | undefined> {
   await worker.query("begin; set local statement_timeout = '20s'");
   try {
@@ -99,7 +99,7 @@ test("its role can only log in: it owns nothing, inherits nothing and creates no
   ).toEqual([]);
 });
 
-test("of tables it has those of the job runner, and what the sandbox of payments remembers", async () => {
+test("its tables are those of the job runner, and the state of the payment sandbox", async () => {
   const { rows } = await owner.query<{ relation: string; privileges: string }>(`
     select c.oid::regclass::text as relation, string_agg(p, ' ' order by i) as privileges
     from pg_class c join pg_namespace n on n.oid = c.relnamespace,
@@ -120,7 +120,7 @@ test("of tables it has those of the job runner, and what the sandbox of payments
   });
 });
 
-test("of functions it has those that its code names, and that code names none that it has not", async () => {
+test("its functions are those that its code calls, and its code calls no others", async () => {
   const granted = new Set(
     await column(`select p.oid::regproc from pg_proc p where p.pronamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
       and has_function_privilege('plat_worker', p.oid, 'execute')`),
@@ -131,7 +131,7 @@ test("of functions it has those that its code names, and that code names none th
   );
   const text = (await workerSources()).join("\n").replace(/\/\*[^]*?\*\/|\/\/.*/g, "");
   const named = new Set([...text.matchAll(/\bapp_\w+\.\w+(?=\()/g)].map(([name]) => name));
-  // That one is the owner's, at a start.
+  // That one is executed by the owner at a start.
   expect([...named].filter((name) => !granted.has(name) && !api.has(name))).toEqual([
     "app_private.keep_link_key",
   ]);
@@ -198,7 +198,7 @@ test.each([
   expect(await refusal(sql)).toBe("42501");
 });
 
-test("another login does as well, where it is a member, and none that may more", async () => {
+test("another login is accepted if it is a member, and has no further privileges", async () => {
   const name = new URL(database.ownerUrl).pathname.slice(1);
   const role = `${name}_jobs`;
   const url = new URL(database.workerUrl);
@@ -216,7 +216,7 @@ test("another login does as well, where it is a member, and none that may more",
     for (const other of ["plat_user", "pg_read_all_data", "plat_owner"]) {
       await owner.query(`grant ${other} to ${role}`);
       await expect(requireLimited("WORKER_URL", url.href)).rejects.toThrow(
-        // The owner is in roles itself.
+        // The owner is a member of roles itself.
         `WORKER_URL logs in as ${role}, which is in ${other}`,
       );
       await owner.query(`revoke ${other} from ${role}`);
@@ -237,7 +237,7 @@ test("the server's settings are refused", async () => {
   });
 });
 
-test("a text that a function is given becomes no part of a statement", async () => {
+test("text arguments of functions never become part of a statement", async () => {
   const { rows } = await owner.query<{ name: string; types: string[] }>(`
     select p.oid::regproc as name, array(select format_type(t, null) from unnest(p.proargtypes) t) as types from pg_proc p
     where p.pronamespace = 'app_private'::regnamespace and p.prosecdef and has_function_privilege('plat_worker', p.oid, 'execute') order by 1`);
@@ -259,7 +259,7 @@ test("a text that a function is given becomes no part of a statement", async () 
       const given = types.map((type) => (type.endsWith("[]") ? [] : type === "text" ? text : values[type]));
       const call = `select ${name}(${types.map((type, place) => `$${place + 1}::${type}`).join(", ")})`;
       const code = await refusal(call, given);
-      // A statement that does not parse, or names what is not there.
+      // A statement that does not parse, or names an object that does not exist.
       if (/^42/.test(code ?? "")) wrong.push(`${call} with ${text}: ${code}`);
     }
   expect(wrong).toEqual([]);
@@ -267,11 +267,11 @@ test("a text that a function is given becomes no part of a statement", async () 
 
 test("only declared columns can be resealed", async () => {
   const call = "select * from app_private.sealed_otherwise($1, $2, $3, $4, $5)";
-  const asked = (relation: string, name: string) => refusal(call, [relation, name, "none", null, 10]);
-  expect(await asked("app_private.webhook_secrets", "sealed")).toBeUndefined();
+  const outcomeOf = (relation: string, name: string) => refusal(call, [relation, name, "none", null, 10]);
+  expect(await outcomeOf("app_private.webhook_secrets", "sealed")).toBeUndefined();
   // P0002: no such row.
-  expect(await asked("app_private.user_passwords", "hash")).toBe("P0002");
-  expect(await asked("app_private.webhook_secrets", "webhook_id")).toBe("P0002");
+  expect(await outcomeOf("app_private.user_passwords", "hash")).toBe("P0002");
+  expect(await outcomeOf("app_private.webhook_secrets", "webhook_id")).toBe("P0002");
   expect(
     await refusal("select app_private.seal_anew($1, $2, $3)", ["app_public.users", "first_name", "[]"]),
   ).toBe("P0002");

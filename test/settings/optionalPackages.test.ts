@@ -18,7 +18,7 @@ test("features with missing packages name what to install", () => {
   expect(isInstalled("graphql")).toBe(true);
 });
 
-test("the packages of settings are optional peers, and here for development", async () => {
+test("packages for settings are optional peer dependencies, and installed for development", async () => {
   const manifest = JSON.parse(await readFile("package.json", "utf8"));
   const named = Object.values(settings as Record<string, { packages?: unknown }>).flatMap(({ packages }) =>
     typeof packages === "function"

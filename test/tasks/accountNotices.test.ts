@@ -3,7 +3,7 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createPeople, type People } from "../harness/people.ts";
 import { createOutbox, runJobs, type Outbox } from "./worker.ts";
 
-// Mails about what changed in an account: one for each change, to an address that is its user's.
+// Mails about changes of an account: one for each change, to a confirmed address of its user.
 
 let database: TestDatabase;
 let people: People;
@@ -33,7 +33,7 @@ const confirmed = (isConfirmed: boolean) =>
 test("each change has a mail with the event, the time and instructions", async () => {
   await confirmed(true);
   const facts = { device: "curl", name: "Build", email: "new@example.com", left: 7, organization: "Homes" };
-  // Those that SQL tells of, so that none is without its mail.
+  // The changes that SQL reports, so that each has its mail.
   const { rows } = await people.owner.query<{ change: string }>(
     `select distinct m[1] as change from pg_proc p,
        regexp_matches(p.prosrc, '(?:tell_account|remove_second_factor)\\([^'']*''([A-Z_]+)''', 'g') m
@@ -54,7 +54,7 @@ test("each change has a mail with the event, the time and instructions", async (
   const all = mails.map(({ text }) => text).join("\n");
   for (const fact of ["curl", '“Build”|"Build"', "new@example.com", "7 are left", "Homes"])
     expect(all).toMatch(new RegExp(fact));
-  // Run again, none goes out twice.
+  // If the job is executed again, no mail is sent twice.
   await runJobs(database.ownerUrl, outbox.provider);
   expect(await outbox.take()).toEqual([]);
 });

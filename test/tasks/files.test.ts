@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 let side = 10;
-/** Uploads a picture that no other test has. */
+/** Uploads a picture with unique content. */
 async function upload(): Promise<{ id: string; checksum: string }> {
   const file = `data:;base64,${(await picture("png", side++, 10)).toString("base64")}`;
   const { uploadProjectImage } = await world.ada.get(
@@ -38,7 +38,7 @@ async function upload(): Promise<{ id: string; checksum: string }> {
   return uploadProjectImage;
 }
 
-/** What is left of an upload whose process died when the content was stored: no row has it. */
+/** Content of an upload whose process died after storing it: no row refers to it. */
 async function orphan(): Promise<string> {
   const { take } = createFiles({ store: fileStore, pool: world.owner, incomingFolder: world.dataDir });
   const bytes = await picture("png", side++, 10);
@@ -81,7 +81,7 @@ test("sweeps content without a row a day after its upload", async () => {
   expect(rows).toEqual([]);
 });
 
-test("what a process had begun when it died goes after a day", async () => {
+test("unfinished content of a dead process is deleted after a day", async () => {
   const folder = incomingFolder(tmpdir());
   const [old, young] = [randomUUID(), randomUUID()].map((name) => join(folder, `${name}.part`)) as [
     string,
@@ -101,10 +101,10 @@ test("what a process had begun when it died goes after a day", async () => {
   await rm(young);
 });
 
-test("what uploads of dead processes of this machine left behind goes when a process starts", async () => {
+test("incoming content of dead processes of this machine is deleted when a process starts", async () => {
   const folder = await mkdtemp(join(tmpdir(), "plat-incoming-"));
   const machine = processName.replace(/\d+\.$/, "");
-  // No process has a number above this.
+  // No process has an id above this.
   const [dead, own, alive] = [4_194_305, process.pid, process.ppid].map((pid) => `${machine}${pid}.ab.part`);
   const elsewhere = `upload-000000000000-${4_194_305}.ab.part`;
   const others = ["export-1.ab.part", elsewhere];
@@ -114,7 +114,7 @@ test("what uploads of dead processes of this machine left behind goes when a pro
   await rm(folder, { recursive: true });
 });
 
-test("a deleted file goes after a week, unless another row has the same content", async () => {
+test("a deleted file is removed after a week, unless another row has the same content", async () => {
   const gone = await upload();
   await passTime("25 hours");
   await sweep();
@@ -129,7 +129,7 @@ test("a deleted file goes after a week, unless another row has the same content"
   expect(await contents()).not.toContain(gone.checksum);
 });
 
-test("a store that fails keeps the content known, and the sweep comes again", async () => {
+test("if the store fails, the content stays registered, and the sweep tries again", async () => {
   const lost = await orphan();
   await passTime("25 hours");
   const failing: FileStore = {
@@ -157,7 +157,7 @@ test("many are swept in batches, and none is left", async () => {
   expect(rows).toEqual([{ n: 0 }]);
 });
 
-test("content that is swept while it is uploaded again arrives all the same", async () => {
+test("content that is swept during another upload of it is stored again", async () => {
   const lost = await orphan();
   await passTime("25 hours");
   const sweeper = await world.owner.connect();

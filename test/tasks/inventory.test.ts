@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const query = async (text: string) => (await owner.query(text)).rows;
 
-test("the demo has a believable inventory", async () => {
+test("the demo has a realistic inventory", async () => {
   expect(
     await query("select status, count(*)::int from app_public.units group by status order by status"),
   ).toEqual([
@@ -63,7 +63,7 @@ test("the service index is computed without a new version of the project", async
   expect(gardens.service_index).toBeLessThanOrEqual(100);
 });
 
-test("the crontab names tasks that are there", async () => {
+test("the crontab only has existing tasks", async () => {
   const items = parseCrontab(await readFile(new URL("../../src/crontab", import.meta.url), "utf8"));
   expect(items.map((item) => item.task)).toEqual(
     expect.arrayContaining(["deadlines__settle", "projects__service_index"]),

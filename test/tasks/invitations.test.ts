@@ -42,7 +42,7 @@ const accept = (who: string, token: string) =>
   people.as(who, "select organization_id from app_public.accept_organization_invite($1)", [token]);
 const tokenIn = (text: string) => /#invite=(plat_invite_[\w-]{43})$/m.exec(text)![1]!;
 
-test("the mail has the link that joins", async () => {
+test("the mail has the link for joining", async () => {
   const id = await invite("mia@example.com");
   const log = await run();
   const mails = await outbox.take();
@@ -70,7 +70,7 @@ test("the mail has the link that joins", async () => {
   ]);
 });
 
-test("a job that runs twice sends once", async () => {
+test("a job that runs twice sends one mail", async () => {
   const id = await invite("twice@example.com");
   await run();
   const [mail] = await outbox.take();
@@ -84,7 +84,7 @@ test("a job that runs twice sends once", async () => {
   await accept(twice, tokenIn(mail!.text!));
 });
 
-test("revoked, sent again: only the last link is mailed", async () => {
+test("after revoking and sending again, only the last link is mailed", async () => {
   const id = await invite("gone@example.com");
   await people.as(ada, "select app_public.revoke_organization_invite($1)", [id]);
   await invite("anew@example.com");
@@ -93,7 +93,7 @@ test("revoked, sent again: only the last link is mailed", async () => {
   expect((await outbox.take()).map(({ to }) => to![0]!.address)).toEqual(["anew@example.com"]);
 });
 
-test("a mail server that says later gets it later, with a token that works", async () => {
+test("a mail that the server defers is sent later, with a valid token", async () => {
   let tries = 0;
   const server = await startSmtpServer({
     onRcptTo: (_a, _s, done) => done(tries++ === 0 ? answer(451, "later") : null),
@@ -121,7 +121,7 @@ test("a mail server that says later gets it later, with a token that works", asy
   await server.close();
 });
 
-test("a mailbox that does not exist is noted and not tried again", async () => {
+test("a nonexistent mailbox is recorded and not tried again", async () => {
   const server = await startSmtpServer({ onRcptTo: (_a, _s, done) => done(answer(550, "no such user")) });
   const mail = createMailProvider({
     smtpUrl: `smtp://127.0.0.1:${server.port}`,
@@ -143,7 +143,7 @@ test("a mailbox that does not exist is noted and not tried again", async () => {
   await server.close();
 });
 
-test("notes of mails go after 90 days", async () => {
+test("records of mails are deleted after 90 days", async () => {
   await people.owner.query("update app_private.mail_deliveries set at = now() - interval '91 days'");
   await invite("fresh@example.com");
   await run();
@@ -157,7 +157,7 @@ test("notes of mails go after 90 days", async () => {
   expect((await old()).rowCount).toBe(Math.max(0, before - 3));
 });
 
-test("a payload that is none fails the job and sends nothing", async () => {
+test("an invalid payload fails the job and sends nothing", async () => {
   await people.owner.query("select app_private.add_job('organization_invite__created', '{\"id\": \"x\"}')");
   await run();
   expect(await outbox.take()).toEqual([]);

@@ -77,7 +77,7 @@ describe("outbox", () => {
     });
   });
 
-  test("the same mail has the same Message-ID, another one another", async () => {
+  test("the same mail has the same Message-ID, another one has another", async () => {
     const provider = createMailProvider({ dataDir, from });
     for (const key of ["a", "a", "b"]) await provider.send({ ...message, key });
     const names = (await readdir(join(dataDir, "outbox"))).sort();
@@ -91,7 +91,7 @@ describe("outbox", () => {
     expect(ids[0]).toMatch(/^<[0-9a-f]{40}@plat\.example>$/);
   });
 
-  test("a folder that cannot be written is worth another try", async () => {
+  test("a folder that cannot be written is retried", async () => {
     await writeFile(join(dataDir, "outbox"), "in the way");
     const error = await failure(createMailProvider({ dataDir, from }).send(message));
     expect(error).toBeInstanceOf(MailDeferred);
@@ -114,7 +114,7 @@ describe("SMTP", () => {
       to: ["ada@example.com"],
       email: { subject: "Grüße", messageId: id },
     });
-    // Wrong credentials are the operator's to put right: the mail waits.
+    // Wrong credentials must be corrected by the operator: the mail waits.
     const error = await failure(sendBy(`smtp://plat:secret-word@127.0.0.1:${server.port}`));
     expect(error).toBeInstanceOf(MailDeferred);
     expect(error.message).not.toMatch(/secret-word|plat:/);
@@ -129,12 +129,12 @@ describe("SMTP", () => {
         done(null, { user: username });
       },
     });
-    // This address leads here too, but does not say so.
+    // This address is also this machine, but is not a loopback address.
     expect(await failure(sendBy(`smtp://plat:word@0.0.0.0:${server.port}`))).toBeInstanceOf(MailDeferred);
     expect(seen).toEqual([]);
   });
 
-  test("takes up STARTTLS, and checks the certificate", async () => {
+  test("uses STARTTLS, and verifies the certificate", async () => {
     const { cert, key } = await testCertificate();
     server = await startSmtpServer({ cert, key });
     expect(await failure(sendBy(`smtp://127.0.0.1:${server.port}`))).toBeInstanceOf(MailDeferred);
@@ -142,7 +142,7 @@ describe("SMTP", () => {
     expect(server.mails).toMatchObject([{ encrypted: true }]);
   });
 
-  test("a 4xx answer is worth another try, which then succeeds", async () => {
+  test("a 4xx response is retried, and then succeeds", async () => {
     let tries = 0;
     server = await startSmtpServer({
       onRcptTo: (_address, _session, done) => done(tries++ === 0 ? answer(451, "greylisted") : null),
@@ -166,7 +166,7 @@ describe("SMTP", () => {
     expect(error.message).not.toContain("ada@example.com");
   });
 
-  test("a refused sender and a server that is away are worth another try", async () => {
+  test("a refused sender and an unreachable server are retried", async () => {
     server = await startSmtpServer({
       onMailFrom: (_address, _session, done) => done(answer(553, "not yours")),
     });
@@ -177,7 +177,7 @@ describe("SMTP", () => {
     expect(await failure(sendBy(`smtp://127.0.0.1:${port}`))).toBeInstanceOf(MailDeferred);
   });
 
-  test("many mails at once arrive once each", async () => {
+  test("many concurrent mails are sent once each", async () => {
     server = await startSmtpServer();
     const provider = createMailProvider({ smtpUrl: `smtp://127.0.0.1:${server.port}`, dataDir, from });
     await Promise.all(
@@ -218,7 +218,7 @@ describe("user-written text remains text", () => {
     expect(email.subject).toMatch(/^Message from Vi Bcc: everybody@example.com/);
   });
 
-  test("in an address, which is never a list", async () => {
+  test("in an address, which is never parsed as a list", async () => {
     server = await startSmtpServer();
     const url = `smtp://127.0.0.1:${server.port}`;
     await failure(sendBy(url, { ...message, to: "ada@example.com, eve@example.com" }));

@@ -33,7 +33,7 @@ afterAll(async () => {
 const run = (mail: MailProvider = outbox.provider) => runJobs(database.ownerUrl, mail);
 const recipients = async () => (await outbox.take()).map(({ to }) => to![0]!.address).sort();
 
-test("a message to an organization goes to its owners, or to its address", async () => {
+test("a message to an organization is sent to its owners, or to its address", async () => {
   const contact = () =>
     people.as(
       mia,
@@ -56,11 +56,12 @@ test("a message to an organization goes to its owners, or to its address", async
   ]);
   await contact();
   await run();
-  // Whoever owns the address is asked; until they agree, the owners of the organization get what visitors write.
-  const [asked, ...forwarded] = (await outbox.take()).sort((a, b) => (a.subject! < b.subject! ? -1 : 1));
-  expect([asked!.to![0]!.address, asked!.subject]).toEqual(["desk@example.com", "Enquiries to Homes"]);
+  // The owner of the address is asked for consent; until then, the owners of the organization receive the
+  // messages of visitors.
+  const [question, ...forwarded] = (await outbox.take()).sort((a, b) => (a.subject! < b.subject! ? -1 : 1));
+  expect([question!.to![0]!.address, question!.subject]).toEqual(["desk@example.com", "Enquiries to Homes"]);
   expect(forwarded.map(({ to }) => to![0]!.address).sort()).toEqual(["ada@example.com", "bob@example.com"]);
-  const [, token] = /\/confirm\/(\w+)/.exec(asked!.text!)!;
+  const [, token] = /\/confirm\/(\w+)/.exec(question!.text!)!;
   await people.owner.query("select app_private.confirm_consent($1, null)", [token]);
   await contact();
   await run();
@@ -68,7 +69,7 @@ test("a message to an organization goes to its owners, or to its address", async
   await people.owner.query("update app_public.organizations set email = null where id = $1", [homes]);
 });
 
-test("a try after a failure reaches those only who were not reached", async () => {
+test("a retry after a failure only sends to the remaining recipients", async () => {
   await people.as(mia, "select app_public.contact_organization($1, 'Vi', 'vi@example.com', 'Again')", [
     homes,
   ]);
@@ -92,7 +93,7 @@ test("a try after a failure reaches those only who were not reached", async () =
   expect(await recipients()).toEqual(["ada@example.com"]);
 });
 
-test("a message to the service goes to the operator", async () => {
+test("a message to the service is sent to the operator", async () => {
   await people.as(null, "select app_public.contact_service('Vi', 'vi@example.com', 'Hello')");
   await run();
   expect(await outbox.take()).toMatchObject([
@@ -100,7 +101,7 @@ test("a message to the service goes to the operator", async () => {
   ]);
 });
 
-test("a one-time code goes to the user's address, and once", async () => {
+test("a one-time code is sent to the user's address, once", async () => {
   const request = () => people.as(null, "select app_public.create_user_otp('mia@example.com') as done");
   expect(await request()).toEqual([{ done: true }]);
   await run();

@@ -5,18 +5,18 @@ import PostalMime, { type Email } from "postal-mime";
 
 export interface SmtpServer {
   port: number;
-  /** What was taken, parsed. */
+  /** Received mails, parsed. */
   mails: { email: Email; raw: string; to: string[]; user: string | undefined; encrypted: boolean }[];
   close(): Promise<void>;
 }
 
-/** A real mail server on a port of its own; `options` decide what it refuses. */
+/** A real mail server on its own port; `options` determine what it refuses. */
 export async function startSmtpServer(options: SMTPServerOptions = {}): Promise<SmtpServer> {
   const mails: SmtpServer["mails"] = [];
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: [...(options.onAuth ? [] : ["AUTH"]), ...(options.cert ? [] : ["STARTTLS"])],
-    // No resolver is asked for the client's name.
+    // Disables DNS look-ups of the client's name.
     disableReverseLookup: true,
     onData(stream, session, done) {
       const receive = async () => {
@@ -33,7 +33,7 @@ export async function startSmtpServer(options: SMTPServerOptions = {}): Promise<
     },
     ...options,
   });
-  // A client that hangs up is the client's affair.
+  // Closed connections of clients are ignored.
   server.on("error", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.server.address();
@@ -45,7 +45,7 @@ export async function startSmtpServer(options: SMTPServerOptions = {}): Promise<
   };
 }
 
-/** The answer with which a mail server refuses. */
+/** An error with which the mail server refuses. */
 export function answer(responseCode: number, message: string): Error {
   return Object.assign(new Error(message), { responseCode });
 }

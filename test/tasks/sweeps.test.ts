@@ -38,7 +38,10 @@ async function run(task: string): Promise<void> {
   await query("select graphile_worker.add_job($1)", [task]);
   expect((await runJobs(world.database.ownerUrl, outbox.provider)).join("\n")).not.toMatch(/error/i);
 }
-/** How many transactions changed rows of the table while it worked: by their number on the rows that triggers copied. */
+/**
+ * Counts the transactions that change rows of the table, and the maximum number of rows of one: from
+ * transaction ids that triggers record.
+ */
 async function watch(table: string): Promise<() => Promise<{ most: number; transactions: number }>> {
   await query(`drop table if exists app_private.watched; create table app_private.watched (xid bigint);
     create or replace function app_private.watch() returns trigger language plpgsql security definer as
@@ -53,7 +56,7 @@ async function watch(table: string): Promise<() => Promise<{ most: number; trans
   };
 }
 
-test("each task of the crontab is there, and runs once at a time", async () => {
+test("each task of the crontab exists, and runs once at a time", async () => {
   const items = parseCrontab(await readFile(new URL("../../src/crontab", import.meta.url), "utf8"));
   const tasks = (await readdir(new URL("../../src/tasks", import.meta.url))).map((name) =>
     name.replace(/\.ts$/, ""),
@@ -98,7 +101,7 @@ test.each([
      insert into graphile_worker._private_jobs (task_id, attempts, max_attempts, updated_at)
        select (select id from task), 3, 3, now() - interval '31 days' from generate_series(1, $1::int) n`,
   ],
-])("%s deletes what is over of %s, a batch at a time, and nothing else", async (task, table, fill) => {
+])("%s deletes expired rows of %s, a batch at a time, and nothing else", async (task, table, fill) => {
   const before = await count(table);
   await query(fill, [many + 1]);
   expect(await count(table)).toBe(before + many + 1);
@@ -110,7 +113,7 @@ test.each([
   expect(transactions).toBeGreaterThanOrEqual(3);
 });
 
-test("expired codes and the tokens of invitations go, those that work stay", async () => {
+test("expired codes and tokens of invitations are deleted, valid ones are kept", async () => {
   await query(`insert into app_private.user_otps (user_id, code_sha256, expires_at)
     select id, sha256(id::text::bytea), case when row_number() over (order by id) = 1 then now() + interval '1 minute' else now() - interval '1 minute' end
     from app_public.users`);
@@ -148,7 +151,7 @@ test("reseals any number of secrets with the current key, bound to their rows, a
     "app_private.webhook_secrets.sealed",
   ]);
   await query("delete from app_private.webhook_secrets");
-  // The lost ones come first: they are in nobody's way.
+  // Those that cannot be opened come first, and do not block the others.
   await query(
     `with hooks as (insert into app_public.webhooks (organization_id, url, events, secret_prefix)
        select o.id, 'https://hooks.example/' || n, '{*}', 'x' from (select id from app_public.organizations limit 1) o, generate_series(1, 2100) n
@@ -204,7 +207,8 @@ test("reseals any number of secrets with the current key, bound to their rows, a
   expect(seal.open(anew, place)).toBe("whsec_old");
   expect(await runSealing(all)).toEqual(kept);
 
-  // For a day, what a process of the earlier version may still write is bound as well; then nothing of the kind is opened.
+  // For a day, unbound texts that a process of the earlier version may still write are bound as well; then
+  // none can be opened.
   expect(await columns()).toEqual(expect.arrayContaining(all));
   await query("update app_private.bound_columns set since = now() - interval '25 hours'");
   expect(await columns()).toEqual(["app_private.webhook_secrets.sealed"]);
@@ -218,7 +222,7 @@ test("reseals any number of secrets with the current key, bound to their rows, a
     ...kept,
   ]);
 
-  // A new key: what is bound stays bound.
+  // A new key: bound texts stay bound.
   await query("delete from app_private.webhook_secrets where sealed not like 'v2:%'");
   await query("update app_private.integration_secrets set sealed = $2 where integration_id = $1", [
     place.row,
@@ -243,8 +247,8 @@ test("reseals every column that is declared as sealed", async () => {
   ).toEqual(await query("select relation, name from app_private.sealed_columns order by 1, 2"));
 });
 
-test("the clock's events: open houses, promotions, deposits and tasks, once each, also of many, and not of archived projects", async () => {
-  const told = async () =>
+test("events of the clock: open houses, promotions, deposits and tasks, once each, also of many, and not of archived projects", async () => {
+  const eventsSince = async () =>
     Object.fromEntries(
       (
         await query(
@@ -252,7 +256,7 @@ test("the clock's events: open houses, promotions, deposits and tasks, once each
         )
       ).map(({ name, n }) => [name, n]),
     );
-  // As long ago as the last time that it was told: an hour.
+  // As if they were last reported an hour ago.
   const hourAgo = () => query("update app_private.clock_steps set told_at = now() - interval '1 hour'");
   await hourAgo();
   const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
@@ -303,7 +307,7 @@ test("the clock's events: open houses, promotions, deposits and tasks, once each
     id: old.id,
   });
   await run("clock_steps__tell");
-  expect(await told()).toEqual({
+  expect(await eventsSince()).toEqual({
     "open_house.started": 2,
     "open_house.ended": 1,
     "promotion.started": 1,
@@ -311,7 +315,7 @@ test("the clock's events: open houses, promotions, deposits and tasks, once each
     "task.overdue": 1200,
   });
   await run("clock_steps__tell");
-  expect((await told())["task.overdue"]).toBe(1200);
+  expect((await eventsSince())["task.overdue"]).toBe(1200);
   const [event] = await query(
     "select actor_type, changes, data ->> 'status' as status, data ->> 'title' as title, sequence is not null as numbered from app_public.events where name = 'open_house.ended'",
   );
@@ -322,7 +326,7 @@ test("the clock's events: open houses, promotions, deposits and tasks, once each
     title: "Over",
     numbered: true,
   });
-  // By the calendar of the project: in Toronto the day begins at 4 or 5 o'clock of UTC.
+  // By the date of the project: in Toronto the day begins at 4 or 5 o'clock UTC.
   const lead = (await make("createLead", { projectId: project.id, name: "Dora" })).createLead.id;
   const [{ today }] = await query("select (now() at time zone 'America/Toronto')::date::text as today");
   const deposit = async (dueAt: string) =>
@@ -364,7 +368,8 @@ test("expires holds in batches, so that nobody waits long under a backlog", asyn
   await run("deadlines__settle");
   expect(await count("app_public.units where status = 'HELD'")).toBe(0);
 
-  // Each takes so long that a reader loses patience: they read what is there, and so do others, without waiting again.
+  // Each takes so long that a reader stops waiting: readers see the stored state, and later ones do not wait
+  // either.
   await query(
     `create function app_private.expire_slowly(id uuid) returns void language plpgsql as $$ begin perform pg_sleep(0.002); end $$`,
   );
@@ -388,17 +393,17 @@ test("expires holds in batches, so that nobody waits long under a backlog", asyn
   await query(
     "insert into app_hidden.deadlines (kind, record_id, due_at) values ('slow', uuidv7(), now() - interval '1 minute')",
   );
-  // Soon nobody is behind any more: what is due is settled first, on whichever connection.
+  // Later the backlog is processed, on any connection.
   await until(
     async () => (await title(), count("app_hidden.deadlines")),
     (behind) => behind === 0,
   );
 });
 
-test("the partitions of events are made ahead, once, and their whole is analyzed", async () => {
+test("partitions of events are created in advance, once, and the partitioned table is analyzed", async () => {
   const partitions = () => query("select relation::text, ends_at from app_private.event_partitions()");
   const before = await partitions();
-  // As if the quarter of the last one but one had come.
+  // As if the quarter of the next-to-last partition had begun.
   const [then, last] = before.slice(-2);
   await query(
     `do $$ begin
@@ -411,7 +416,7 @@ test("the partitions of events are made ahead, once, and their whole is analyzed
   );
   await run("events__partition");
   expect(await partitions()).toEqual(before);
-  // Autovacuum looks at partitions only.
+  // Autovacuum only analyzes partitions.
   const statistics = await query(
     "select distinct tablename as name from pg_stats where inherited and schemaname like 'app\\_%' order by 1",
   );

@@ -22,7 +22,7 @@ import { until } from "../harness/until.ts";
 
 export interface Outbox {
   provider: MailProvider;
-  /** Reads and removes what was sent since the last time, oldest first. */
+  /** Reads and removes the mails sent since the last call, oldest first. */
   take(): Promise<Email[]>;
   remove(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export async function createOutbox(): Promise<Outbox> {
 }
 
 /**
- * Runs the jobs that are due, with the service's own tasks and rights, and returns what the job runner logged.
+ * Executes the due jobs, with the service's own tasks and privileges, and returns the log of the job runner.
  * @param loginUrl of the login that migrates.
  */
 export async function runJobs(
@@ -113,7 +113,7 @@ export async function runJobs(
   return log;
 }
 
-/** The job runner does not wait until what it has done is noted. */
+/** The job runner does not wait until completions are recorded. */
 async function untilNoted(connectionString: string, workers: string[]): Promise<void> {
   const client = new Client({ connectionString });
   await client.connect();

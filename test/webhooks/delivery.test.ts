@@ -31,7 +31,7 @@ afterEach(async () => {
   await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop()));
 });
 
-/** No test waits so long: what a dispatcher that looks so seldom sends, it sends because it was called. */
+/** Longer than any test: a dispatcher with this poll interval only sends when it is notified. */
 const seldom = 3_600_000;
 
 const dispatch = (timeoutMs = 10_000, sealLog?: SealOptions["log"], lookEveryMs?: number) =>
@@ -75,20 +75,20 @@ async function read({ id }: Made): Promise<any> {
   return (await world.owen.get(`query ($id: ID!) { webhook(id: $id) { ${fields} } }`, { id })).webhook;
 }
 
-/** Asks until the webhook is as it should be. */
+/** Reads the webhook until the condition is satisfied. */
 const reaches = (made: Made, isSo: (webhook: any) => boolean): Promise<any> => until(() => read(made), isSo);
 
 const settled = (webhook: any) =>
   webhook.deliveries.length > 0 && webhook.deliveries.every((d: any) => d.status !== "PENDING");
 
-/** As if the pause before the next attempt were over. */
+/** Makes the next attempt due. */
 const nextAttempt = (made: Made) =>
   world.owner.query(
     "update app_private.webhook_queue set due_at = now() where webhook_id = $1 and not leased",
     [made.id],
   );
 
-test("an event arrives with its record, signed so that the standard library verifies it", async () => {
+test("an event arrives with its record and a signature that the standard library verifies", async () => {
   const made = await create();
   expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   const id = await lead("Vera");
@@ -124,7 +124,7 @@ test("an event arrives with its record, signed so that the standard library veri
   });
 });
 
-test("only events that are wanted, committed and later than the webhook arrive", async () => {
+test("only selected, committed events later than the webhook arrive", async () => {
   await lead("Early");
   const all = await startReceiver();
   const some = await create(receiver.url, ["lead.updated", "unit.*"]);
@@ -191,7 +191,7 @@ test.each([
   expect(after).toMatchObject({ failureCount: 0, deliveries: [{ attempt: 2 }] });
 });
 
-test("a receiver that hangs up, hangs or never ends is cut off", async () => {
+test("a request to a receiver that disconnects, hangs or never ends is aborted", async () => {
   await dispatchers.pop()!.stop();
   dispatchers.push(await dispatch(500));
   const made = await create();
@@ -252,9 +252,9 @@ test("the pauses grow to a day; after the last retry the delivery has failed", a
   ]);
 });
 
-test("410 disables the webhook and discards what waits; the owners get a mail", async () => {
+test("410 disables the webhook and discards waiting deliveries; the owners get a mail", async () => {
   const outbox = await createOutbox();
-  // What is left to say of the webhooks of other tests.
+  // Sends the remaining mails about webhooks of other tests.
   await runJobs(world.database.ownerUrl, outbox.provider);
   await outbox.take();
   const made = await create();
@@ -272,7 +272,7 @@ test("410 disables the webhook and discards what waits; the owners get a mail", 
     { to: [{ address: world.owen.email }], text: expect.stringContaining(receiver.url) },
   ]);
   await outbox.remove();
-  // Enabled again, it begins with the present; the rest is sent on request, under the same ids.
+  // Enabled again, it begins with new events; the others are sent on request, under the same ids.
   receiver.answers(status(200));
   const known = receiver.messages.length;
   await lead("Unseen");
@@ -285,7 +285,7 @@ test("410 disables the webhook and discards what waits; the owners get a mail", 
   expect(receiver.messages.slice(known).map(({ event }) => event.data.name)).toEqual(["Seen"]);
 });
 
-test("three failures in a row make it FAILING, a success ENABLED; five days of nothing else DISABLED", async () => {
+test("three consecutive failures make it FAILING, a success ENABLED; five days of failures DISABLED", async () => {
   const made = await create(receiver.url, ["*"]);
   receiver.answers(status(500));
   for (const name of ["Fia", "Fred", "Fay"]) await lead(name);
@@ -319,7 +319,7 @@ test("a paused webhook gets its events later, a deleted one never", async () => 
     { id: made.id },
   );
   expect(sent).toMatchObject({ status: "PENDING", attempt: 0, event: null });
-  // A test is sent all the same.
+  // A test event is sent nevertheless.
   const message = await receiver.next();
   expect(message).toMatchObject({ id: sent.id, event: { type: "webhook.test" } });
   new Webhook(made.secret).verify(message.text, message.headers);
@@ -347,7 +347,7 @@ test("a failed test is not repeated and does not count", async () => {
   });
 });
 
-test("during the grace both secrets sign, after it the new one only", async () => {
+test("during the grace period both secrets sign, afterwards only the new one", async () => {
   const made = await create();
   const { rotateWebhookSecret: rotated } = await world.owen.get(
     `mutation ($id: ID!) { rotateWebhookSecret(input: { id: $id, graceHours: 2 })
@@ -370,14 +370,14 @@ test("during the grace both secrets sign, after it the new one only", async () =
   expect(() => new Webhook(made.secret).verify(after.text, after.headers)).toThrow("No matching signature");
 });
 
-test("a delivery outlives its event: it is not sent any more, and tells of no event", async () => {
+test("a delivery outlives its event: it is no longer sent, and has no event", async () => {
   const made = await create();
   receiver.answers(status(500));
   await lead("Olive");
   await receiver.next();
   const { deliveries } = await reaches(made, settled);
   expect(deliveries).toMatchObject([{ status: "RETRYING", event: { name: "lead.created" } }]);
-  // As where the partition of the event is gone.
+  // As if the partition of the event had been dropped.
   await world.owner.query(
     `begin; set local session_replication_role = 'replica';
      delete from app_public.events where id = (select event_id from app_public.webhook_deliveries where webhook_id = '${made.id}');
@@ -405,7 +405,7 @@ test("a range is sent again under the same ids", async () => {
   expect(webhook.deliveries.filter((d: any) => d.event.id === second.id)).toHaveLength(2);
 });
 
-test("a slow receiver does not delay another, whatever waits for it", async () => {
+test("a slow receiver does not delay others, however many deliveries wait for it", async () => {
   await dispatchers.pop()!.stop();
   dispatchers.push(await dispatch(600_000));
   const slow = await startReceiver();
@@ -417,7 +417,7 @@ test("a slow receiver does not delay another, whatever waits for it", async () =
   );
   await slow.next();
   await create();
-  // Nothing of the slow one ends meanwhile: whoever waited for it, waited for ever.
+  // No request to the slow one ends meanwhile, so waiting for it would never end.
   for (let n = 0; n < 20; n += 1) {
     await lead(`Quick${n}`);
     expect((await receiver.next()).event.data.name).toBe(`Quick${n}`);
@@ -427,7 +427,7 @@ test("a slow receiver does not delay another, whatever waits for it", async () =
     [behind.id],
   );
   expect(rows).toEqual([]);
-  // As many at a time as each receiver gets.
+  // The maximum number of concurrent requests per receiver.
   expect(slow.messages.length).toBeLessThanOrEqual(4);
   await slow.close();
 });
@@ -445,7 +445,7 @@ test("a commit notifies the dispatcher, so that nothing waits for a poll", async
   }
 });
 
-test("an event is sent as soon as the previous attempt ends, whoever holds the webhook's cursor", async () => {
+test("an event is sent as soon as the previous attempt ends, even if the webhook's cursor is locked", async () => {
   await dispatchers.pop()!.stop();
   dispatchers.push(await dispatch(10_000, undefined, seldom));
   const made = await create();
@@ -459,7 +459,7 @@ test("an event is sent as soon as the previous attempt ends, whoever holds the w
       made.id,
     ]);
     await lead("Meanwhile");
-    // Seen to wait: the fan-out has met the lock.
+    // The fan-out waits for the lock.
     await until(async () => {
       const { rows } = await world.owner.query(
         "select from pg_stat_activity where application_name = 'plat-webhooks' and datname = current_database() and wait_event_type = 'Lock'",
@@ -473,11 +473,11 @@ test("an event is sent as soon as the previous attempt ends, whoever holds the w
   expect((await receiver.next()).event.data.name).toBe("Meanwhile");
 });
 
-test("what a dispatcher held when it died is sent by another", async () => {
+test("deliveries of a dead dispatcher are sent by another", async () => {
   await dispatchers.pop()!.stop();
   const made = await create();
   await lead("Orphan");
-  // As a process does that dies between claim and answer.
+  // As a process does that dies between claim and response.
   await world.owner.query("select app_private.fan_out_webhooks(100)");
   const { rowCount } = await world.owner.query(
     "select * from app_private.claim_webhook_deliveries(10, '30 seconds', 0)",
@@ -489,7 +489,7 @@ test("what a dispatcher held when it died is sent by another", async () => {
   expect(receiver.messages).toHaveLength(1);
 });
 
-test("connections are kept for the next events; one that the receiver has closed costs no attempt", async () => {
+test("connections are reused for the next events; one that the receiver has closed costs no attempt", async () => {
   const made = await create();
   const sockets = new Set<unknown>();
   receiver.answers((_message, response, request) => {
@@ -512,7 +512,7 @@ test("connections are kept for the next events; one that the receiver has closed
   expect(deliveries[0]).toMatchObject({ status: "SUCCEEDED", attempt: 1, responseStatus: 200 });
 });
 
-test("successes are noted together, and an event is made out once for all webhooks that get it", async () => {
+test("successes are recorded together, and the body of an event is created once for all its webhooks", async () => {
   await dispatchers.pop()!.stop();
   const [made, held] = [await create(), await create()];
   for (const name of ["Ann", "Ben", "Cai"]) await lead(name);
@@ -546,10 +546,10 @@ test("successes are noted together, and an event is made out once for all webhoo
     const ofHeld = claimed
       .filter(({ webhook_id }) => webhook_id === held.id)
       .map(({ delivery_id }) => delivery_id);
-    // What came of an attempt that is another worker's by now does not count.
+    // The outcome of an attempt that another worker has taken over is ignored.
     await settle(1);
     expect((await read(made)).deliveries.map((d: any) => d.status)).toEqual(Array(3).fill("PENDING"));
-    // One that somebody has locked is left, and keeps nobody else waiting.
+    // A locked delivery is skipped, without blocking the others.
     const { rows: left } = await settle();
     expect(left[0].left.toSorted()).toEqual(ofHeld.toSorted());
     expect(await read(made)).toMatchObject({
@@ -567,7 +567,7 @@ test("successes are noted together, and an event is made out once for all webhoo
   }
 });
 
-test("an address that no longer leads where it may is refused at the attempt", async () => {
+test("a host name that no longer resolves to a permitted address is refused at the attempt", async () => {
   const made = await create();
   await world.owner.query("update app_public.webhooks set url = 'https://169.254.169.254/' where id = $1", [
     made.id,
@@ -582,7 +582,7 @@ test("an address that no longer leads where it may is refused at the attempt", a
   ]);
 });
 
-test("a secret whose key is missing is a failure that is tried again", async () => {
+test("a missing key is a failure that is retried", async () => {
   await dispatchers.pop()!.stop();
   dispatchers.push(
     await startDispatcher({
@@ -601,11 +601,11 @@ test("a secret whose key is missing is a failure that is tried again", async () 
   expect(receiver.messages).toEqual([]);
 });
 
-test("with the secret of another webhook nothing is signed: the webhook is disabled and says why, until the secret is rotated", async () => {
+test("a secret of another webhook is not used: the webhook is disabled with the reason, until the secret is rotated", async () => {
   const [made, other] = [await create(), await create("https://localhost:1/")];
-  const told: any[] = [];
+  const logged: any[] = [];
   await dispatchers.pop()!.stop();
-  dispatchers.push(await dispatch(10_000, { error: (facts: object) => told.push(facts) }));
+  dispatchers.push(await dispatch(10_000, { error: (facts: object) => logged.push(facts) }));
   await world.owner.query(
     `update app_private.webhook_secrets s set sealed = o.sealed from app_private.webhook_secrets o
      where s.webhook_id = any ($1) and o.webhook_id = any ($1) and o.webhook_id <> s.webhook_id`,
@@ -623,14 +623,14 @@ test("with the secret of another webhook nothing is signed: the webhook is disab
       },
     ],
   });
-  expect(told).toContainEqual({
+  expect(logged).toContainEqual({
     event: "secret.misplaced",
     code: "SEALED_VALUE_MISPLACED",
     column: "app_private.webhook_secrets.sealed",
     row: made.id,
   });
   expect(receiver.messages).toEqual([]);
-  // Rotated, it signs with its own, and not with the former one.
+  // After a rotation, it signs with its own secret, and not with the former one.
   const rotated = await world.owen.get(
     `mutation ($rotation: RotateWebhookSecretInput!, $change: UpdateWebhookInput!) {
       rotateWebhookSecret(input: $rotation) { secret } updateWebhook(input: $change) { status } }`,
@@ -646,7 +646,7 @@ test("with the secret of another webhook nothing is signed: the webhook is disab
   expect(String(message.headers["webhook-signature"]).split(" ")).toHaveLength(1);
 });
 
-test("of an event that is too large all but the record arrives", async () => {
+test("for an event that is too large, everything except for the record is sent", async () => {
   await create();
   const id = await lead("Large");
   const small = await receiver.next();
@@ -659,7 +659,7 @@ test("of an event that is too large all but the record arrives", async () => {
   expect(rows[0].body).not.toHaveProperty("data");
 });
 
-test("what an event's reader may see of it is made out once for a body", async () => {
+test("what an event's viewer may see of it is computed once for a body", async () => {
   const client = await world.owner.connect();
   try {
     await client.query("begin; set local track_functions = 'pl'");
@@ -681,7 +681,7 @@ test("what an event's reader may see of it is made out once for a body", async (
   }
 });
 
-test("deliveries that are over are kept for 30 days", async () => {
+test("ended deliveries are kept for 30 days", async () => {
   const made = await create();
   await lead("Old");
   await lead("Young");
@@ -698,7 +698,7 @@ test("deliveries that are over are kept for 30 days", async () => {
   expect((await read(made)).deliveries).toHaveLength(1);
 });
 
-test("another address gets at once what the former one did not take", async () => {
+test("a new URL gets the unaccepted events immediately", async () => {
   const made = await create("https://localhost:1/");
   await lead("Moved");
   expect(await reaches(made, settled)).toMatchObject({ failureCount: 1 });
@@ -736,7 +736,7 @@ test("a misbehaving receiver gets each event once after a day, and affects nobod
       case 3:
         return request.socket.destroy();
       default: {
-        // Yes, and then 100 MB of it: that is a yes. What is not read is never sent.
+        // A success with a body of 100 MB is a success; the body is not read, and therefore not sent.
         take();
         response.writeHead(200, { "content-length": 100_000_000 });
         const part = Buffer.alloc(1_000_000);
@@ -755,7 +755,7 @@ test("a misbehaving receiver gets each event once after a day, and affects nobod
     webhook.deliveries.length === ids.length &&
     webhook.deliveries.every((d: any) => d.nextAttemptAt !== null || d.status === "SUCCEEDED");
   const waiting = (webhook: any) => webhook.deliveries.filter((d: any) => d.status === "RETRYING").length;
-  // A day goes by, as often as it takes; each time whatever waits is tried once more.
+  // Advances time by a day repeatedly; each time every waiting delivery is attempted again.
   const aDayLater = async () => {
     await world.owner.query(
       `with queue as (update app_private.webhook_queue set due_at = due_at - interval '1 day' where webhook_id = $1 and not leased)

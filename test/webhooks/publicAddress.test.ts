@@ -49,7 +49,7 @@ describe("IP addresses", () => {
   });
 });
 
-describe("addresses", () => {
+describe("URLs", () => {
   test.each([
     "https://127.0.0.1/",
     "https://127.1/",
@@ -100,7 +100,7 @@ describe("addresses", () => {
     await expect(resolvePublicAddress(text, closed)).rejects.toThrow(AddressRefused);
   });
 
-  test("a public one is taken, with the address that was checked", async () => {
+  test("a public one is accepted, with the checked address", async () => {
     for (const [text, address] of [
       ["https://8.8.8.8/hooks?a=b", "8.8.8.8"],
       ["https://8.8.8.8:8443/", "8.8.8.8"],
@@ -116,7 +116,7 @@ describe("addresses", () => {
     await expect(resolvePublicAddress("https://nobody.invalid/", closed)).rejects.toThrow(AddressUnknown);
   });
 
-  test("for development this machine is allowed, on any port, and nothing else", async () => {
+  test("in development this machine is permitted, on any port, and nothing else", async () => {
     for (const text of ["https://localhost:3000/", "https://127.0.0.1:9/", "https://[::1]:9/"])
       expect(await resolvePublicAddress(text, open)).toMatchObject({ isLoopback: true });
     for (const text of [
@@ -129,18 +129,18 @@ describe("addresses", () => {
   });
 });
 
-/** A real name server that gives each question its next answers, the last ones from then on. */
+/** A real name server with a list of responses per question; the last one is repeated. */
 async function nameServer(answers: string[][]) {
-  const asked: string[] = [];
+  const questions: string[] = [];
   const times = new Map<number, number>();
   const server = createSocket("udp4");
   server.on("message", (question, from) => {
-    // The name ends at the first empty label; after it stand type and class.
+    // The name ends at the first empty label, followed by type and class.
     const end = question.indexOf(0, 12) + 5;
     const type = question.readUInt16BE(end - 4);
     const time = times.get(type) ?? 0;
     times.set(type, time + 1);
-    asked.push(type === 1 ? "A" : type === 28 ? "AAAA" : String(type));
+    questions.push(type === 1 ? "A" : type === 28 ? "AAAA" : String(type));
     const records = (answers[Math.min(time, answers.length - 1)] ?? [])
       .filter((address) => address.includes(":") === (type === 28))
       .map((address) => {
@@ -159,13 +159,13 @@ async function nameServer(answers: string[][]) {
   });
   await new Promise<void>((done) => server.bind(0, "127.0.0.1", done));
   return {
-    asked,
+    questions,
     policy: { loopback: false, nameServers: [`127.0.0.1:${(server.address() as AddressInfo).port}`] },
     [Symbol.asyncDispose]: () => new Promise<void>((done) => server.close(() => done())),
   };
 }
 
-/** Where this process tries to connect to while it works. */
+/** The addresses to which this process tries to connect during the work. */
 async function connections(work: () => Promise<unknown>): Promise<string[]> {
   const tried: string[] = [];
   const watch = (message: unknown) =>
@@ -181,7 +181,7 @@ async function connections(work: () => Promise<unknown>): Promise<string[]> {
   return tried;
 }
 
-describe("names", () => {
+describe("host names", () => {
   const post = (policy: { loopback: boolean; nameServers: string[] }) =>
     postPublicly("https://rebind.example:8443/hooks", {
       ...policy,
@@ -191,11 +191,11 @@ describe("names", () => {
       answerLimit: 1000,
     });
 
-  test("one that is public when asked and loopback a moment later: the connection goes to what was checked, and the next attempt is refused", async () => {
+  test("one that resolves to a public address and then to loopback: the checked address is used, and the next attempt is refused", async () => {
     await using server = await nameServer([["8.8.8.8"], ["127.0.0.1"]]);
     expect(await connections(() => post(server.policy))).toEqual(["8.8.8.8 8443"]);
-    // Asked once: there is no second answer that could lead elsewhere.
-    expect(server.asked.toSorted()).toEqual(["A", "AAAA"]);
+    // Resolved once: there is no second response that could contain another address.
+    expect(server.questions.toSorted()).toEqual(["A", "AAAA"]);
     let result;
     expect(await connections(async () => (result = await post(server.policy)))).toEqual([]);
     expect(result).toMatchObject({
@@ -212,7 +212,7 @@ describe("names", () => {
     ["6to4", ["2002:7f00:0001:0000:0000:0000:0000:0000"]],
     ["mapped", ["0000:0000:0000:0000:0000:ffff:7f00:0001"]],
     ["a carrier's", ["100.64.0.1"]],
-  ])("%s: refused, and nobody is connected to", async (_name, answers) => {
+  ])("%s: refused without a connection", async (_name, answers) => {
     await using server = await nameServer([answers]);
     await expect(resolvePublicAddress("https://hooks.example/", server.policy)).rejects.toThrow(
       AddressRefused,
@@ -220,7 +220,7 @@ describe("names", () => {
     expect(await connections(() => post(server.policy))).toEqual([]);
   });
 
-  test("a kept connection serves a name only as long as it leads to the same addresses", async () => {
+  test("a kept connection is used for a name only while it resolves to the same addresses", async () => {
     await using names = await nameServer([["127.0.0.1"], ["127.0.0.1"], ["127.0.0.2"], ["10.0.0.1"]]);
     const reached: (string | undefined)[] = [];
     const server = createServer(await testCertificate(), (request, response) => {
@@ -257,7 +257,7 @@ describe("names", () => {
     }
   });
 
-  test("public in both families is taken", async () => {
+  test("public in both families is accepted", async () => {
     await using server = await nameServer([["8.8.8.8", "2606:4700:0000:0000:0000:0000:0000:1111"]]);
     const { addresses } = await resolvePublicAddress("https://hooks.example/", server.policy);
     expect(addresses).toEqual([

@@ -7,7 +7,7 @@ import { testCertificate } from "../harness/certificate.ts";
 export interface Message {
   path: string;
   id: string;
-  /** As standardwebhooks takes them. */
+  /** In the format of standardwebhooks. */
   headers: Record<string, string>;
   text: string;
   /** The body, parsed. */
@@ -18,11 +18,11 @@ type Answer = (message: Message, response: ServerResponse, request: IncomingMess
 
 export interface Receiver {
   url: string;
-  /** All that came, in order. */
+  /** All received messages, in order. */
   messages: Message[];
-  /** What it answers from now on; 204 at first. */
+  /** Sets the responses from now on; 204 at first. */
   answers(answer: Answer): void;
-  /** Waits for a message that came after those which `next` has given. */
+  /** Waits for a message after those that `next` has returned. */
   next(): Promise<Message>;
   close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export const status =
   (_message, response) =>
     response.writeHead(code, headers).end(`answer ${code}`);
 
-/** A real HTTPS server that keeps what it is sent. */
+/** A real HTTPS server that stores what it receives. */
 export async function startReceiver(): Promise<Receiver> {
   const { cert, key } = await testCertificate();
   const messages: Message[] = [];

@@ -19,7 +19,7 @@ let world: World;
 let receiver: Receiver;
 let workflows: Workflows;
 let triggers: Triggers;
-/** A lead and an honest workflow of another organization. */
+/** A lead and a harmless workflow of another organization. */
 let other: { workflow: string; lead: string };
 
 beforeAll(async () => {
@@ -63,11 +63,11 @@ const runsOf = async (id: string, person = world.owen) =>
 const execute = async (steps: StepInput[], rest = {}) =>
   start(world.owen, await createWorkflow(world, steps, rest), await lead());
 
-/** Of a step that costs too much. */
+/** The error of a step that exceeds its budget. */
 const over = { error: expect.stringMatching(/takes? more/), errorCode: "LIMIT_EXCEEDED" };
 
-test("an execution at whose step two processes died is set aside: people decide", async () => {
-  // The receiver never answers, so that the processes are in the middle of the step.
+test("an execution whose step killed two processes is suspended until people decide", async () => {
+  // The receiver never responds, so that the processes are in the middle of the step.
   receiver.answers(() => {});
   const execution = await execute([{ type: "CALL_WEBHOOK", config: { url: `${receiver.url}/deadly` } }]);
   for (const _ of [1, 2]) {
@@ -90,7 +90,7 @@ test("an execution at whose step two processes died is set aside: people decide"
       { attempt: 1, status: "FAILED", error: expect.stringMatching(/ended twice/), errorCode: "INTERNAL" },
     ],
   });
-  // It was not called again by itself.
+  // The call was not repeated automatically.
   expect(receiver.messages.filter(({ path }) => path === "/deadly")).toHaveLength(2);
   const { organization } = await world.owen.get(
     `query ($id: ID!) { organization(id: $id) { escalationTickets { id kind status } } }`,
@@ -122,7 +122,7 @@ test.each<[string, StepInput]>([
   ],
   ["a text that doubles", { type: "CREATE_NOTE", config: { text: doubling } }],
   [
-    "a filter that does not come back",
+    "a filter that does not return",
     { type: "CREATE_TASK", config: { title: "Call", description: slowFilter } },
   ],
   ["the text of a message", { type: "SEND_SMS", config: { to: "MEMBER", body: doubling } }],
@@ -130,7 +130,7 @@ test.each<[string, StepInput]>([
     "the body of a call",
     { type: "CALL_WEBHOOK", config: { url: "https://localhost:1/", body: { a: slowLoop } } },
   ],
-])("%s fails with a code, while the others go on", async (_, step) => {
+])("%s fails with a code, while the others continue", async (_, step) => {
   const config = step.config?.to === "MEMBER" ? { ...step.config, memberId: world.max.id } : step.config!;
   const bombs = await Promise.all(Array.from({ length: 3 }, () => execute([{ ...step, config }])));
   const honest = await start(world.olga, other.workflow, other.lead);
@@ -169,7 +169,7 @@ test("no transaction is open while a step is computed, and cancelling does not w
     { id: execution },
   );
   expect(cancelled).toEqual({ status: "CANCELLED" });
-  // What came of it later is nobody's: another step is taken after it.
+  // A later result is discarded, and another step is executed.
   const next = await execute([{ type: "CREATE_NOTE", config: { text: "{{ lead.name }}" } }]);
   await until(
     () => runsOf(next),
@@ -178,7 +178,7 @@ test("no transaction is open while a step is computed, and cancelling does not w
   expect(await runsOf(execution)).toMatchObject({ status: "CANCELLED", steps: [] });
 });
 
-test("what an event has to fulfil is bounded as well, be it waited for or a trigger", async () => {
+test("conditions of events are bounded as well, in waits and triggers", async () => {
   const waiting = await execute([
     {
       type: "WAIT_FOR_EVENT",
@@ -227,7 +227,7 @@ test("what an event has to fulfil is bounded as well, be it waited for or a trig
   ).toMatchObject({ triggerError: expect.stringMatching(/takes more than 100,000 operations/) });
 });
 
-test("a definition that is too long to be read is refused", async () => {
+test("a definition that is too long to be parsed is refused", async () => {
   const text = `{{ lead.name }}${"x".repeat(60_000)}`;
   const steps = Array.from({ length: 20 }, () => ({
     type: "SEND_EMAIL",

@@ -13,7 +13,7 @@ import { startReceiver, status, type Receiver } from "../webhooks/receiver.ts";
 import { until } from "../harness/until.ts";
 import { createWorkflow, reaches, read, runWorkflows, start } from "./world.ts";
 
-// What steps do, and what becomes of executions: the real worker, a real HTTPS receiver, the API.
+// Effects of steps, and outcomes of executions: the real worker, a real HTTPS receiver, the API.
 
 let world: World;
 let receiver: Receiver;
@@ -56,7 +56,7 @@ async function lead(rest: Record<string, unknown> = {}): Promise<string> {
 const sql = async (text: string, values: unknown[] = []): Promise<any[]> =>
   (await world.owner.query(text, values)).rows;
 
-/** As if the pause before the current step were over. */
+/** Ends the pause before the current step. */
 const dueNow = (id: string) =>
   sql("update app_public.workflow_executions set scheduled_at = now() where id = $1 returning id", [id]);
 
@@ -65,7 +65,7 @@ const done = async (id: string) => {
   return execution.steps.map((run: any) => run.output);
 };
 
-test("each type of step has its effect, as the doing of a workflow", async () => {
+test("each type of step has its effect, with the workflow as its actor", async () => {
   receiver.answers((_message, response) =>
     response.writeHead(200, { "content-type": "application/json" }).end('{"score": 42, "label": "good"}'),
   );
@@ -170,7 +170,7 @@ test("each type of step has its effect, as the doing of a workflow", async () =>
     ],
     workflowExecutions: [{ id, status: "COMPLETED" }],
   });
-  // The call: signed with the secret of the organization's webhook at the same host.
+  // The call is signed with the secret of the organization's webhook on the same host.
   const call = receiver.messages.find(({ path }) => path === "/score")!;
   expect(new Webhook(webhook.secret).verify(call.text, call.headers)).toEqual({
     executionId: id,
@@ -180,7 +180,7 @@ test("each type of step has its effect, as the doing of a workflow", async () =>
     subjectId: subject,
     data: { name: "Lea <b>Lead</b>", of: ["Harbour View"] },
   });
-  // The mails, with a Message-ID that a second attempt would have too.
+  // The mails have a Message-ID that a second attempt would have too.
   await runJobs(world.database.ownerUrl, outbox.provider);
   const mails = await outbox.take();
   expect(
@@ -195,7 +195,7 @@ test("each type of step has its effect, as the doing of a workflow", async () =>
   expect(mail.text).toContain("Dear Lea <b>Lead</b>,\n\nwelcome to Harbour View.");
   expect(mail.html).toContain("<p>Dear Lea &lt;b&gt;Lead&lt;/b&gt;</p>");
   expect(mail.messageId).toMatch(/^<[0-9a-f]{40}@/);
-  // What it did says who did it, and how deep.
+  // Its events have the workflow as actor, and the depth.
   const events = await sql(
     "select name, actor_type::text, actor_id, workflow_depth from app_public.events where subject_id = $1 and actor_type = 'WORKFLOW' order by id",
     [subject],
@@ -210,7 +210,7 @@ test("each type of step has its effect, as the doing of a workflow", async () =>
   expect(new Set(events.map((e) => `${e.actor_id} ${e.workflow_depth}`))).toEqual(new Set(["null 1"]));
 }, 40_000);
 
-test("a call is not signed with the secret of another webhook, and is not sent without", async () => {
+test("a call is not signed with the secret of another webhook, and not sent unsigned", async () => {
   const { createWebhook: webhook } = await world.owen.get(
     "mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { id } }",
     { input: { organizationId: world.harbour.id, url: "https://localhost:1/", events: ["webhook.deleted"] } },
@@ -232,7 +232,7 @@ test("a call is not signed with the secret of another webhook, and is not sent w
   await world.owen.get("mutation ($id: ID!) { deleteWebhook(input: { id: $id }) { id } }", webhook);
 });
 
-test("a step that fails is retried, skipped, or ends the execution, as it says", async () => {
+test("a failing step is retried, skipped, or ends the execution, as configured", async () => {
   const subject = await lead();
   const call = { type: "CALL_WEBHOOK", config: { url: `${receiver.url}/flaky`, body: {} } };
   receiver.answers(status(503));
@@ -298,11 +298,11 @@ test("a step that fails is retried, skipped, or ends the execution, as it says",
     pauseReason: "Step 1 failed: The receiver answered 500.",
     currentStep: 1,
   });
-  const { workflowExecution: asked } = await world.owen.get(
+  const { workflowExecution: failed } = await world.owen.get(
     "query ($id: ID!) { workflowExecution(id: $id) { escalationTickets { status kind title description availableActions lead { id } workflowExecution { id } } } }",
     { id: escalates },
   );
-  expect(asked.escalationTickets).toEqual([
+  expect(failed.escalationTickets).toEqual([
     {
       status: "OPEN",
       kind: "WORKFLOW_FAILURE",
@@ -359,7 +359,7 @@ test("a draft is written for the lead, once, and kept for people to send", async
   });
 }, 30_000);
 
-test("people decide where a step failed or asks them", async () => {
+test("people decide if a step failed or asks them", async () => {
   receiver.answers(status(500));
   const call = {
     type: "CALL_WEBHOOK",
@@ -413,7 +413,7 @@ test("people decide where a step failed or asks them", async () => {
   expect(await resolve(skipped!, "SKIP_STEP")).toEqual(resolved);
   expect(await resolve(cancelled!, "CANCEL_EXECUTION")).toEqual(resolved);
   expect(await resolve(resumed!, "RESUME_EXECUTION")).toEqual(resolved);
-  // Asking was the last step: there is nothing left to do.
+  // The approval was the last step: nothing is left to do.
   expect(await resolve(last!, "RESUME_EXECUTION", "COMPLETED")).toEqual(resolved);
   const runs = async (id: string, state: string) =>
     (await reaches(world.owen, id, state)).steps.map((run: any) => `${run.step.type} ${run.status}`);
@@ -429,7 +429,7 @@ test("people decide where a step failed or asks them", async () => {
   ]);
   expect(await runs(cancelled!, "CANCELLED")).toEqual(["CALL_WEBHOOK FAILED"]);
   expect(await runs(resumed!, "COMPLETED")).toEqual(["ESCALATE SUCCEEDED", "CREATE_NOTE SUCCEEDED"]);
-  // Once it went on, there is nothing to try again.
+  // After it has continued, there is nothing to retry.
   receiver.answers(status(500));
   const moved = await start(world.owen, await createWorkflow(world, [call, note]), await lead());
   const { id: open } = await ticket(moved);
@@ -446,7 +446,7 @@ test("people decide where a step failed or asks them", async () => {
   });
 }, 40_000);
 
-test("one of many that cannot keeps the others from nothing", async () => {
+test("a step that cannot be executed does not block the others", async () => {
   const subjects = await Promise.all([lead(), lead(), lead()]);
   await sql(
     "update app_public.leads set tags = (select array_agg('t' || n) from generate_series(1, 50) n) where id = $1",
@@ -470,10 +470,10 @@ test("one of many that cannot keeps the others from nothing", async () => {
   expect(statuses[1].error).toBe("Use at most 50 tags, with at most 2,500 characters in total.");
 }, 30_000);
 
-test("states, members and texts hold for steps too", async () => {
+test("states, fields and texts are validated for steps too", async () => {
   const wrong = await Promise.all(
     [
-      // Lost leads need a reason, which the definition cannot know.
+      // Lost leads need a reason, which cannot be checked in the definition.
       { type: "UPDATE_FIELD", config: { field: "status", value: "LOST" } },
       { type: "CREATE_TASK", config: { title: "{{ context.nothing }}" } },
       { type: "WAIT", config: { until: "lead.lostAt" } },
@@ -496,12 +496,12 @@ test("states, members and texts hold for steps too", async () => {
   ]);
 }, 30_000);
 
-test("a greeting by the first name greets everybody", async () => {
+test("a greeting by the first name works for every lead", async () => {
   const greeting = [{ type: "CREATE_NOTE", config: { text: "Hello {{ lead.firstName }}, thank you." } }];
   const workflow = await createWorkflow(world, greeting);
   const greeted = async (rest: Record<string, unknown>) => {
     const subject = await lead(rest);
-    // As leads were that came before names were taken apart.
+    // Like leads from before names were split.
     if (rest.firstName === undefined)
       await sql("update app_public.leads set first_name = null, last_name = null where id = $1", [subject]);
     await reaches(world.owen, await start(world.owen, workflow, subject), "COMPLETED");
@@ -545,7 +545,7 @@ test("respects unsubscriptions and do-not-contact", async () => {
   ).toMatchObject({
     error: "The lead or buyer has no email address.",
   });
-  // In a batch: marketing mail.
+  // A batch sends marketing mail.
   const [silent, follower] = await Promise.all([lead(), lead({ subscribed: true })]);
   await world.owen.get("mutation ($input: BatchWorkflowInput!) { batchWorkflow(input: $input) { id } }", {
     input: { id: workflow, subjectIds: [silent, follower] },
@@ -586,7 +586,7 @@ test("marketing mail has an unsubscribe link that works without signing in", asy
   const news = await createWorkflow(world, [step]);
   const later = await createWorkflow(world, [{ ...step, waitSeconds: 3600 }]);
   const write = async (subject: string) => reaches(owen, await start(owen, news, subject), "COMPLETED");
-  /** As if what happened in a dealing of theirs had started it. */
+  /** As if an event of their deal had started it. */
   const writeAbout = async (name: string, subject: string, workflow = later) => {
     const id = await start(owen, workflow, subject);
     const [event] = await sql(
@@ -634,7 +634,7 @@ test("marketing mail has an unsubscribe link that works without signing in", asy
       withdrawn: unsubscribedAt.map((at: unknown) => at !== null),
     }));
 
-  // The same person in two projects, and with another organization.
+  // The same person in two projects, and in another organization.
   const email = `wanda.${leads}@example.com`;
   const { createProject: annex } = await change("createProject", {
     organizationId: harbour.id,
@@ -667,7 +667,7 @@ test("marketing mail has an unsubscribe link that works without signing in", asy
   expect(mail!.html).toMatch(/^<p>News<\/p>\s+<p><a href="[^"]+">Unsubscribe [^]*Hamilton<\/p>\s*$/);
   expect(mail!.html).toContain(`href="${link}"`);
 
-  // Looking changes nothing, and tells nothing about them.
+  // Opening the page changes nothing, and reveals nothing about them.
   const path = new URL(new URL(link).pathname, world.url);
   const asked = await visit(path);
   expect(asked.text).toContain("Stop marketing emails from Harbour Homes?");
@@ -691,7 +691,7 @@ test("marketing mail has an unsubscribe link that works without signing in", asy
   expect(await changes(wanda)).toEqual([{ ...event, withdrawn: [false, true] }]);
   expect(await changes(twin)).toEqual([{ ...event, subscribed: [true, false], withdrawn: [false, true] }]);
 
-  // What is on its way is stopped too; what they asked for is not.
+  // Queued marketing mail is stopped too; requested mail is not.
   const [{ id: stopped }] = await sql("select id from app_public.leads where id = $1", [waiting]);
   await press(await linkOf(stopped));
   expect(await sent()).toEqual([]);
@@ -710,18 +710,18 @@ test("marketing mail has an unsubscribe link that works without signing in", asy
   expect([confirmation!.to![0]!.address, linkIn(confirmation), more]).toEqual([email, undefined, []]);
   expect(confirmation!.html).not.toContain("nsubscribe");
 
-  // Others may not see it, and nobody writes it.
-  const look = `query ($id: ID!) { lead(id: $id) { subscribed unsubscribedAt } }`;
-  expect((await owen.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
-  expect((await world.max.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
+  // Others cannot see it, and nobody can write it.
+  const subscription = `query ($id: ID!) { lead(id: $id) { subscribed unsubscribedAt } }`;
+  expect((await owen.get(subscription, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
+  expect((await world.max.get(subscription, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
   for (const person of [world.olga, world.anonymous])
-    expect((await person.sees(look, { id: wanda })).lead).toBeNull();
+    expect((await person.sees(subscription, { id: wanda })).lead).toBeNull();
   expect(
     (await owen.ask(`mutation { updateLead(input: { id: "${wanda}", unsubscribedAt: null }) { id } }`))
       .errors?.[0]?.message,
   ).toMatch(/unsubscribedAt/);
 
-  // Deleted and entered again: a list that somebody has is no consent. Their own word is.
+  // After the lead is deleted and created again, an entry by the team is no consent, but the person's own is.
   await change("deleteLead", { id: wanda });
   expect(await press(link)).toBe(pressed);
   const again = await lead({ email, subscribed: true });
@@ -742,13 +742,13 @@ test("marketing mail has an unsubscribe link that works without signing in", asy
   ]);
   expect((await write(again)).steps).toMatchObject([{ status: "SUCCEEDED" }]);
   const agreed = linkIn((await sent())[0])!;
-  // By the team: withdrawn, as by the link.
+  // A withdrawal by the team has the effect of the link.
   await change("updateLead", { id: again, subscribed: false });
   expect(await consents(again)).toEqual([{ subscribed: false, gone: true }]);
   expect((await write(again)).steps).toMatchObject([{ status: "SKIPPED" }]);
   await change("updateLead", { id: again, subscribed: true });
 
-  // Merged: the link of the one is that of both.
+  // After a merge, the link of either lead applies to both.
   const other = await lead({ email: `wanda.other.${leads}@example.com`, subscribed: true });
   const [{ kept }] = await sql("select app_private.merge_duplicates($1, $2) as kept", [other, again]);
   expect([kept, await consents(kept)]).toEqual([again, [{ subscribed: true, gone: false }]]);
@@ -759,7 +759,7 @@ test("marketing mail has an unsubscribe link that works without signing in", asy
   await sql("select app_private.merge_duplicates($1, $2)", [third, kept]);
   expect(await consents(kept)).toEqual([{ subscribed: false, gone: true }]);
 
-  // Nobody at all, and what is no link.
+  // An unknown person, and an invalid link.
   const nobody = await linkOf(harbour.id);
   expect(await press(nobody)).toContain("No more marketing emails from this sender");
   const [, token] = link.split("/unsubscribe/marketing.");
@@ -767,7 +767,7 @@ test("marketing mail has an unsubscribe link that works without signing in", asy
     expect((await visit(new URL(`/unsubscribe/${forged}`, world.url), "POST")).status).toBe(403);
 }, 30_000);
 
-test("marketing mail to a buyer rests on the consent of their lead, or on their own", async () => {
+test("marketing mail to a buyer requires the consent of their lead, or their own", async () => {
   const { owen } = world;
   const workflow = await createWorkflow(
     world,
@@ -785,7 +785,7 @@ test("marketing mail to a buyer rests on the consent of their lead, or on their 
   expect((await write()).steps).toMatchObject([{ status: "SKIPPED" }]);
 }, 30_000);
 
-test("an execution waits for an event of its subject, or of what names it, and for no other", async () => {
+test("an execution waits for an event of its subject or of a record that refers to it, and for no other", async () => {
   const wait = (config: Record<string, unknown>) => ({
     type: "WAIT_FOR_EVENT",
     config: { timeoutSeconds: 3600, ...config },
@@ -829,7 +829,7 @@ test("an execution waits for an event of its subject, or of what names it, and f
   });
   expect((await done(task!))[0]).toMatchObject({ event: { name: "task.created" }, timedOut: false });
   expect(await read(world.owen, hot!)).toMatchObject({ status: "RUNNING", steps: [{ status: "RUNNING" }] });
-  // While it is paused nothing happens, and nothing is missed.
+  // While it is paused nothing is executed, and no event is missed.
   await world.owen.get("mutation ($id: ID!) { pauseWorkflowExecution(input: { id: $id }) { id } }", {
     id: hot,
   });
@@ -853,7 +853,7 @@ test("an execution waits for an event of its subject, or of what names it, and f
   expect(await sql("select from app_private.workflow_waits")).toEqual([]);
 }, 40_000);
 
-test("a wait at the beginning is waited as well", async () => {
+test("a wait as the first step is executed as well", async () => {
   const workflow = await createWorkflow(world, [
     { type: "WAIT", waitSeconds: 3600 },
     { type: "ADD_TAG", config: { tag: "rested" } },
@@ -894,7 +894,7 @@ test("a wait until a time of the record, with an offset", async () => {
   ]);
 }, 30_000);
 
-test("a pause takes hold between steps; nothing runs after cancel has answered", async () => {
+test("a pause takes effect between steps; nothing is executed after cancelling has returned", async () => {
   const workflow = await createWorkflow(world, [
     ...Array.from({ length: 3 }, (_, n) => ({ type: "ADD_TAG", config: { tag: `t${n}` } })),
     { type: "CALL_WEBHOOK", config: { url: `${receiver.url}/slow` } },
@@ -911,7 +911,7 @@ test("a pause takes hold between steps; nothing runs after cancel has answered",
     { input: { id: workflow, leadsFilter: { query: "Many" } } },
   );
   expect(Object.values(batch.counts as Record<string, number>).reduce((a, b) => a + b, 0)).toBe(200);
-  // Calls are on their way, and steps are being taken.
+  // Calls are in progress, and steps are executed.
   await until(
     async () => open.length,
     (amount) => amount > 0,
@@ -967,13 +967,13 @@ test("a pause takes hold between steps; nothing runs after cancel has answered",
   expect(cancelled.executions).toEqual(
     Array(3).fill({ status: "CANCELLED", cancelReason: "Enough.", cancelledAt: expect.any(String) }),
   );
-  // The worker goes on with others.
+  // The worker continues with others.
   await done(await start(world.owen, await createWorkflow(world, [{ type: "STOP" }]), await lead()));
   expect(await facts()).toEqual(before);
   clearInterval(answering);
 });
 
-test("cancelling waits for the call that is under way", async () => {
+test("cancelling waits for the running call", async () => {
   const workflow = await createWorkflow(world, [
     { type: "CALL_WEBHOOK", config: { url: `${receiver.url}/waits` } },
     { type: "CREATE_NOTE", config: { text: "After." } },
@@ -995,7 +995,7 @@ test("cancelling waits for the call that is under way", async () => {
   );
   expect(answered).toBe(false);
   answer!();
-  // What was under way is done; the next step is not.
+  // The running call has ended; the next step is not executed.
   const { data, errors } = await cancelling;
   const execution = await reaches(world.owen, id, (e) => ["CANCELLED", "COMPLETED"].includes(e.status));
   expect([errors?.[0]?.extensions.code ?? data.cancelWorkflowExecution.status, execution.status]).toEqual(
@@ -1004,7 +1004,7 @@ test("cancelling waits for the call that is under way", async () => {
   expect(execution.steps[0]).toMatchObject({ status: "SUCCEEDED" });
 }, 30_000);
 
-test("what an execution is about may go away: then it ends", async () => {
+test("an execution ends if its subject is deleted", async () => {
   const workflow = await createWorkflow(world, [
     { type: "CREATE_NOTE", waitSeconds: 3600, config: { text: "Later." } },
   ]);

@@ -11,8 +11,8 @@ import { killChild, startChild } from "../harness/child.ts";
 import { until } from "../harness/until.ts";
 import { createWorkflow, reaches, read, runWorkflows, start, type StepInput } from "./world.ts";
 
-// Text messages of workflows: the real worker with the outbox, then with the real provider against a server that speaks its
-// protocol, and what that tells by itself.
+// Text messages of workflows: the real worker with the outbox, then with the real provider against a server
+// that implements its API, including its notifications.
 
 let world: World;
 let server: TwilioServer;
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 beforeEach(() => server.answers((response, take) => response.status(201).json(take())));
 
-/** As an operator grants them to the organization. */
+/** The quota that an operator grants to the organization. */
 const grantMessages = (messages: number) =>
   world.owner.query(
     `insert into app_private.sending_changes (organization_id, messages, reason) values ($1, $2, 'test')
@@ -68,7 +68,7 @@ const dueNow = async (id: string) => {
   await sql("update app_public.workflow_executions set scheduled_at = now() where id = $1", [id]);
   await sql("select app_private.call_workflow_engine()");
 };
-/** The last run of the first step, once it is as far as that. */
+/** The last run of the first step, once it has the status. */
 async function outcome(id: string, status: string): Promise<any> {
   const execution = await reaches(world.owen, id, (found) => found.steps.at(-1)?.status === status);
   return execution.steps.at(-1);
@@ -87,7 +87,7 @@ async function outbox(): Promise<string[]> {
   return texts;
 }
 
-test("sends messages to the lead, the assignee or a member, and records them in the run", async () => {
+test("sends messages to the lead, the assignee or a member, and records them in the step run", async () => {
   await sql("update app_public.users set phone = '+14165559901' where id = $1", [world.max.id]);
   const { id, phone } = await lead({ phone: "(416) 555-0177", assigneeId: world.max.id });
   expect(phone).toBe("+14165550177");
@@ -104,7 +104,7 @@ test("sends messages to the lead, the assignee or a member, and records them in 
       { messageId: expect.any(String), status: "SENT", to: phone, body: text, segments: 1 },
       null,
     ],
-    // A member's number is theirs.
+    // The number of a member is masked.
     [
       "SUCCEEDED",
       expect.objectContaining({ to: "…9901", toId: world.max.id, body: `Lea Lead was told: ${text}` }),
@@ -126,8 +126,8 @@ test("sends messages to the lead, the assignee or a member, and records them in 
     ).toBeNull();
 }, 30_000);
 
-test("who must not get a message does not, and the run says why", async () => {
-  const [asked, silent, empty, long, gone, stopped] = await Promise.all([
+test("forbidden recipients get no message, and the step run has the reason", async () => {
+  const [requested, silent, empty, long, gone, stopped] = await Promise.all([
     lead(),
     lead({ phone: null, email: "silent@example.com" }),
     lead(),
@@ -135,7 +135,7 @@ test("who must not get a message does not, and the run says why", async () => {
     lead(),
     lead(),
   ]);
-  await update(asked.id, { doNotContact: true });
+  await update(requested.id, { doNotContact: true });
   await sql("insert into app_private.stopped_numbers (number, reason) values ($1, 'Test.')", [stopped.phone]);
   const task = async (leadId: string) =>
     (
@@ -146,12 +146,12 @@ test("who must not get a message does not, and the run says why", async () => {
   const taskOfGone = await task(gone.id);
   await sql("update app_public.leads set deleted_at = now() where id = $1", [gone.id]);
   const step = (config: Record<string, unknown>) => [sms(config, { onError: "FAIL" })];
-  // A member who was suspended since the workflow was written.
+  // A member who was suspended after the workflow was written.
   await sql("update app_public.users set phone = '+14165559902' where id = $1", [world.ada.id]);
   const toAda = await createWorkflow(world, step({ to: "MEMBER", memberId: world.ada.id }));
   await sql("update app_public.users set status = 'SUSPENDED' where id = $1", [world.ada.id]);
   const cases: [string, unknown[], Record<string, unknown>?, string?][] = [
-    [await sent(asked.id), ["SKIPPED", "The lead asked not to be contacted."]],
+    [await sent(requested.id), ["SKIPPED", "The lead asked not to be contacted."]],
     [await sent(silent.id), ["FAILED", "The lead or buyer has no phone number."]],
     [await sent(empty.id, step({ body: "{{ lead.company }}" })), ["FAILED", "The text came out empty."]],
     [
@@ -171,7 +171,7 @@ test("who must not get a message does not, and the run says why", async () => {
   expect(await outbox()).toEqual([]);
 }, 30_000);
 
-test("segments are counted as the networks do", async () => {
+test("segments are counted as by the networks", async () => {
   const [counted] = await sql(
     `select array_agg(app_hidden.message_segments(t) order by n) as segments from unnest($1::text[]) with ordinality x (t, n)`,
     [
@@ -191,7 +191,7 @@ test("segments are counted as the networks do", async () => {
   expect(counted.segments).toEqual([1, 1, 2, 1, 2, 1, 6, 1, 2, 1, 2, 6]);
 });
 
-test("a process that was stopped between note and call hands nothing over", async () => {
+test("a process that was stopped between recording and calling sends nothing", async () => {
   const provider = server.provider();
   const one: Message = { result: "SEND", id: "1", to: freshNumber(), body: "Hello", known: [] };
   expect(await sendTextMessage(provider, one, performance.now() - 30_000)).toEqual({ result: "ABSENT" });
@@ -202,7 +202,7 @@ test("a process that was stopped between note and call hands nothing over", asyn
   });
 });
 
-test("a batch of 1,000 leads writes to those who follow marketing messages, some thirty in a few statements", async () => {
+test("a batch of 1,000 leads sends to subscribers of marketing messages, about thirty with a few statements", async () => {
   await sql(
     `insert into app_public.leads (project_id, name, phone, subscribed)
      select $1, 'Many ' || n, '+1647' || (5550000 + n), n <= 100 from generate_series(1, 1000) n`,
@@ -231,7 +231,7 @@ test("a batch of 1,000 leads writes to those who follow marketing messages, some
     Client.prototype.query = plain;
   }
   const count = (name: string) => statements.filter((text) => text.includes(name)).length;
-  // One for each message that was handed over, and for the others one for each taking of 32.
+  // One for each sent message, and for the others one for each batch of 32.
   expect(count("complete_call")).toBe(100);
   for (const name of ["begin_messages", "hold_executions"]) {
     expect(count(name)).toBeGreaterThanOrEqual(32);
@@ -249,9 +249,9 @@ test("a batch of 1,000 leads writes to those who follow marketing messages, some
   ]);
 });
 
-test("at night people are not written to; the step waits, and asks again whether it may", async () => {
+test("nobody gets messages at night; the step waits, and then checks the permissions again", async () => {
   const [waits, changes] = await Promise.all([lead(), lead({ assigneeId: world.max.id })]);
-  // Around noon at the organization's, whose zone counts where the project has none.
+  // Around noon in the time zone of the organization, which applies if the project has none.
   const east = 12 - new Date().getUTCHours();
   const zoneOf = (offset: number) => `Etc/GMT${offset < 0 ? "+" : "-"}${Math.abs(offset)}`;
   const zone = zoneOf(east);
@@ -266,10 +266,10 @@ test("at night people are not written to; the step waits, and asks again whether
     expect(Date.parse(output.until) - Date.now()).toBeLessThan(121_000);
     expect(Date.parse((await read(world.owen, id)).scheduledAt)).toBe(Date.parse(output.until));
   }
-  // A member is told at once.
+  // Messages to members are sent immediately.
   await outcome(await sent(changes.id, [sms({ to: "ASSIGNEE" })]), "SUCCEEDED");
   expect(await outbox()).toHaveLength(1);
-  // In the project's own zone it is an hour later, and day.
+  // In the project's own time zone it is an hour later, and day.
   await sql("update app_public.projects set time_zone = $2 where id = $1", [
     world.project.id,
     zoneOf(east + 1),
@@ -285,27 +285,27 @@ test("at night people are not written to; the step waits, and asks again whether
   expect(await outbox()).toEqual([`To: ${waits.phone}\n\nHello Lea Lead\n`]);
 }, 30_000);
 
-test("the real provider: what it refuses for good, what it cannot take now, and what it may have", async () => {
+test("the real provider: permanent refusals, temporary failures, and unknown outcomes", async () => {
   await workflows!.stop();
   workflows = await runWorkflows(world, 10_000, server.provider({ timeoutMs: 500 }));
   const retry = [sms({}, { onError: "RETRY" })];
 
-  // For good: not asked again, unless the number is another one.
+  // Permanent: not tried again, unless the number changes.
   const wrong = await lead();
   server.answers((response) => server.refusal(response, 400, 21211));
   const refused = await sent(wrong.id, retry);
   expect((await outcome(refused, "FAILED")).error).toMatch(/\(21211\): it is no phone number/);
-  const tries = server.asked.length;
+  const tries = server.attempts.length;
   await dueNow(refused);
   await reaches(world.owen, refused, (execution) => execution.steps.length === 2);
-  expect(server.asked).toHaveLength(tries);
+  expect(server.attempts).toHaveLength(tries);
   server.answers((response, take) => response.status(201).json(take()));
   const right = freshNumber();
   await update(wrong.id, { phone: right });
   await dueNow(refused);
   expect((await outcome(refused, "SUCCEEDED")).output).toMatchObject({ to: right, status: "ACCEPTED" });
 
-  // Its owner answered STOP elsewhere: skipped, and nobody is written to there any more.
+  // Its owner has replied STOP elsewhere: skipped, and further messages to the number are stopped.
   const stopped = await lead({ subscribed: true });
   const { createProject: old } = await world.owen.get(
     "mutation ($input: CreateProjectInput!) { createProject(input: $input) { id } }",
@@ -324,7 +324,7 @@ test("the real provider: what it refuses for good, what it cannot take now, and 
     ]),
   ).toEqual([{ subscribed: false }]);
 
-  // Busy: the step waits as long as it is asked to, whatever its onError.
+  // Busy: the step waits for the requested time, whatever its onError.
   const busy = await lead();
   server.answers((response) => {
     response.set("retry-after", "120");
@@ -339,7 +339,7 @@ test("the real provider: what it refuses for good, what it cannot take now, and 
   await dueNow(waiting);
   await outcome(waiting, "SUCCEEDED");
 
-  // Taken, but the answer was lost: found, and not sent once more.
+  // Accepted, but the response was lost: the message is found, and not sent again.
   const lost = await lead();
   server.answers((response, take) => {
     take();
@@ -349,7 +349,7 @@ test("the real provider: what it refuses for good, what it cannot take now, and 
   expect((await outcome(found, "FAILED")).error).toMatch(/out of order/);
   server.answers((response, take) => response.status(201).json(take()));
   await dueNow(found);
-  // Not before the provider can have it in its list.
+  // Not before the provider could have listed it.
   const again = await reaches(world.owen, found, (execution) => execution.steps[1]?.output);
   expect(again.steps[1].status).toBe("RUNNING");
   const later = async (id: string) => {
@@ -364,7 +364,7 @@ test("the real provider: what it refuses for good, what it cannot take now, and 
   const listed = server.messages.filter(({ to }) => to === lost.phone);
   expect(listed.map(({ sid }) => sid)).toEqual([done.output.messageId]);
 
-  // Not taken: it is sent once more.
+  // Not accepted: it is sent again.
   const unheard = await lead();
   server.answers((response) => response.status(201).send("<html>"));
   const resent = await sent(unheard.id, retry);
@@ -375,7 +375,7 @@ test("the real provider: what it refuses for good, what it cannot take now, and 
   expect(server.messages.filter(({ to }) => to === unheard.phone)).toHaveLength(1);
 });
 
-test("a worker killed between the call and the note of it: one message", async () => {
+test("a worker killed between the call and recording it: one message", async () => {
   await workflows!.stop();
   workflows = undefined;
   const { id: subject, phone } = await lead();
@@ -404,7 +404,7 @@ test("a worker killed between the call and the note of it: one message", async (
   expect(run.attempt).toBe(1);
 });
 
-/** What the provider tells, over HTTPS; gives the status. */
+/** Sends a notification of the provider over HTTPS; returns the status. */
 function tell({ path, body, signature }: ReturnType<typeof notice>, method = "POST"): Promise<number> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
@@ -437,7 +437,7 @@ test("records message states in any order", async () => {
   };
   expect(await status("sent")).toEqual(["SUCCEEDED", "SENT", null]);
   expect(await status("queued")).toEqual(["SUCCEEDED", "SENT", null]);
-  // Of another message.
+  // A notification for another message.
   expect(await status("delivered", {}, sidOf())).toEqual(["SUCCEEDED", "SENT", null]);
   const failed = [
     "SUCCEEDED",
@@ -448,7 +448,7 @@ test("records message states in any order", async () => {
     expect(await status(word, { ErrorCode: "30005" })).toEqual(failed);
   expect((await read(world.owen, execution)).status).toBe("COMPLETED");
 
-  // A notice that overtakes the answer to the call settles what a worker that died left open.
+  // A notification that arrives before the response to the call completes the step of a dead worker.
   const early = await lead();
   let sid = "";
   server.answers((response, take) => {
@@ -462,13 +462,13 @@ test("records message states in any order", async () => {
     open,
   ]);
   expect(await tell(notice({ MessageSid: sid, MessageStatus: "delivered" }, overtaken))).toBe(200);
-  const before = server.asked.length;
+  const before = server.attempts.length;
   await dueNow(open);
   expect((await outcome(open, "SUCCEEDED")).output).toMatchObject({ messageId: sid, status: "DELIVERED" });
-  expect(server.asked).toHaveLength(before);
+  expect(server.attempts).toHaveLength(before);
 }, 30_000);
 
-test("STOP stops a number for every organization, START lets it be written to again, neither is taken twice", async () => {
+test("STOP blocks a number for every organization, START permits it again, and neither is processed twice", async () => {
   const person = await lead({ subscribed: true });
   const stranger = await lead({
     subscribed: true,
@@ -490,7 +490,7 @@ test("STOP stops a number for every organization, START lets it be written to ag
     return [rows.map((row) => row.subscribed), stopped];
   };
 
-  // What is not signed does nothing.
+  // An unsigned notification has no effect.
   const stop = answer(person.phone, "  Stop! ");
   for (const forged of [
     { ...stop, signature: undefined as never },
@@ -527,10 +527,10 @@ test("STOP stops a number for every organization, START lets it be written to ag
   const begin = answer(person.phone, "START");
   expect(await tell(begin)).toBe(200);
   expect(await facts()).toEqual([[false, true, true], false]);
-  // Both once more, in whatever order.
+  // Both again, in any order.
   for (const repeated of [stop, begin, stop]) expect(await tell(repeated)).toBe(200);
   expect(await facts()).toEqual([[false, true, true], false]);
-  // The number may be written to, but not with marketing, until they follow it again.
+  // The number may receive messages again, but no marketing until the person subscribes again.
   expect((await outcome(await sent(person.id), "SKIPPED")).error).toMatch(/unsubscribed/);
   await update(person.id, { subscribed: true });
   await outcome(await sent(person.id), "SUCCEEDED");
@@ -540,12 +540,12 @@ test("STOP stops a number for every organization, START lets it be written to ag
     expect(await tell(answer(person.phone, word))).toBe(200);
     expect([word, (await facts())[1]]).toEqual([word, true]);
   }
-  // The provider knows more words, and says what they mean.
+  // The provider knows further words, and sends their meaning.
   await tell(notice({ MessageSid: sidOf(), From: person.phone, Body: "weiter", OptOutType: "START" }));
   expect((await facts())[1]).toBe(false);
 }, 40_000);
 
-test("anything else that people answer is a note on the lead that was written to last, and nothing more", async () => {
+test("any other reply is a note on the lead that last received a message, and nothing else", async () => {
   const first = await lead({ subscribed: true });
   const second = await lead({ phone: first.phone, email: "second@example.com" });
   for (const { id } of [first, second]) await outcome(await sent(id), "SUCCEEDED");
@@ -564,7 +564,7 @@ test("anything else that people answer is a note on the lead that was written to
     visibility: "TEAM",
   });
   expect(await notes(second.id)).toEqual([note(text)]);
-  // HELP is answered by the provider; nobody was written to there; nothing was said.
+  // HELP is answered by the provider; a number without a message; an empty text.
   for (const [from, said] of [
     [first.phone, "Help"],
     [first.phone, "aide!"],
@@ -574,7 +574,7 @@ test("anything else that people answer is a note on the lead that was written to
     expect(await tell(answer(from, said))).toBe(200);
   expect(await notes(second.id)).toHaveLength(1);
   expect(await notes(first.id)).toEqual([]);
-  // The lead became part of another one, or is gone.
+  // The lead was merged into another one, or deleted.
   await sql("select app_private.merge_duplicates($1, $2)", [first.id, second.id]);
   expect(await tell(answer(first.phone, "Again"))).toBe(200);
   expect((await notes(first.id)).map((found: any) => found.text)).toContain(note("Again").text);
@@ -582,8 +582,8 @@ test("anything else that people answer is a note on the lead that was written to
   const [{ n }] = await sql("select count(*)::int as n from app_public.lead_notes");
   expect(await tell(answer(first.phone, "Hello?"))).toBe(200);
   expect(await sql("select count(*)::int as n from app_public.lead_notes")).toEqual([{ n }]);
-  // Texts of people are data: what a template would be stays what it is.
-  expect(server.asked.some(({ form }) => form.Body?.includes("second@example.com"))).toBe(false);
+  // Replies are data: template syntax in them is not evaluated.
+  expect(server.attempts.some(({ form }) => form.Body?.includes("second@example.com"))).toBe(false);
 }, 30_000);
 
 test("above the quota of the organization, and for too many to one number, messages wait", async () => {

@@ -46,7 +46,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-test("what was due in the time that passes happens, once and with its events; other organizations notice nothing", async () => {
+test("everything due in the skipped time happens, once and with its events; other organizations are unaffected", async () => {
   expect(sandbox).toMatchObject({ isSandbox: true, clockAheadSeconds: 0 });
   const planId = await create("createFloorPlan", { projectId: project.id, title: "A", bedrooms: 2 });
   const unitId = await create("createUnit", {
@@ -90,7 +90,7 @@ test("what was due in the time that passes happens, once and with its events; ot
       { name: "task.overdue", subjectId: taskId },
     ]),
   );
-  // What happened before is no event again.
+  // Earlier effects write no event again.
   expect((await eventsOf(["*"])).slice(0, before.length)).toEqual(before);
   expect(await world.owen.get("{ leads { id registeredAt } }")).toEqual(foreign);
   expect(
@@ -102,8 +102,8 @@ test("what was due in the time that passes happens, once and with its events; ot
   });
 });
 
-test("workflows go on after their wait, and mail leaves for members only", async () => {
-  // An invitation opens the address to itself only.
+test("workflows continue after their wait, and mail is only sent to members", async () => {
+  // An invitation permits mails to the address only for itself.
   await create("createOrganizationInvite", {
     organizationId: sandbox.id,
     email: "lea@example.com",
@@ -156,7 +156,7 @@ test("its projects are never public", async () => {
   await world.owen.get(mutationOf("updateProject"), { input: { ...input, visibility: "UNLISTED" } });
 });
 
-test("its owner alone turns the clock, forward and not too far", async () => {
+test("only its owner can turn the clock, forward and within a limit", async () => {
   const input = { organizationId: sandbox.id, seconds: 60 };
   await join(world, sandbox.id, world.ada, "ADMIN");
   await join(world, sandbox.id, world.max, "MEMBER");
@@ -167,7 +167,7 @@ test("its owner alone turns the clock, forward and not too far", async () => {
   expect(await refusal(world.olga)).toBe("NOT_FOUND");
   expect(await refusal(world.anonymous)).toBe("UNAUTHENTICATED");
   expect(await refusal(world.owen, { organizationId: world.harbour.id })).toBe("CONFLICT");
-  // A turn rewrites all events of a sandbox: one at a time for each user, whatever sandboxes they have.
+  // Turning rewrites all events of a sandbox: one at a time for each user, for all of their sandboxes.
   const turning = await world.owner.connect();
   await turning.query("select pg_advisory_lock(hashtextextended($1, 0))", [`plat.clock ${world.owen.id}`]);
   expect(await refusal()).toBe("RATE_LIMITED");
@@ -181,7 +181,7 @@ test("its owner alone turns the clock, forward and not too far", async () => {
   expect((await advance(1)).clockAheadSeconds).toBe(ahead + 1);
 });
 
-test("an affiliation lives by the clock of the project's organization, not by that of the affiliated one", async () => {
+test("an affiliation follows the clock of the project's organization, not of the affiliated one", async () => {
   const foreign = await createProject(world.olga, { organizationId: world.summit.id, title: "Foreign" });
   await affiliate(world, foreign, sandbox, "SELLER");
   await affiliate(world, project, world.summit, "SELLER");

@@ -20,7 +20,7 @@ const renderTemplate = (text: string, over: object, options?: { html?: boolean }
 const renderTemplates = (value: unknown, over: object) => createWriter(over).writeAll(value);
 
 describe("templates", () => {
-  test("write values, lists and amounts; what is missing is empty", () => {
+  test("write values, lists and amounts; missing values are empty", () => {
     expect(
       renderTemplate(
         "{{ lead.name }}, {{ lead.budgetMax | money }}{{ lead.email }}{{ lead.nope.deeper }}",
@@ -31,7 +31,7 @@ describe("templates", () => {
       "1:vip 2:two-bedroom ",
     );
     expect(renderTemplate("Costs {5}", data)).toBe("Costs {5}");
-    // What the database would not take, and with it the whole batch.
+    // Characters that the database would refuse, together with the whole batch.
     expect(renderTemplate('{{ "🏠 home" | split: "" | first }}{{ "%00" | url_decode }}.', data)).toBe(
       "\uFFFD\uFFFD.",
     );
@@ -46,7 +46,7 @@ describe("templates", () => {
     );
   });
 
-  test("reach neither code nor files, and end", () => {
+  test("have no access to code or files, and end", () => {
     for (const text of [
       "{{ lead.constructor.name }}",
       "{{ lead.tags.constructor }}",
@@ -67,7 +67,7 @@ describe("templates", () => {
     ).toThrow(/take more computing than a step may take/);
   });
 
-  test("tell which variables they read", () => {
+  test("report the variables that they read", () => {
     expect(
       checkTemplate(
         "{% assign a = lead.email %}{{ a }}{% for t in lead.tags %}{{ t }}{% endfor %}{% if event.data.x %}{{ steps[1].taskId | upcase }}{% endif %}",
@@ -99,12 +99,12 @@ describe("conditions", () => {
     [{ var: "lead.constructor" }, false],
     [{ nonsense: [1] }, false],
   ])("%j: %s", (condition, expected) => {
-    // Several times, since the library optimizes what it has seen.
+    // Several times, because the library optimizes repeated evaluations.
     expect([1, 2, 3].map(() => holds(condition, data))).toEqual([expected, expected, expected]);
   });
 });
 
-test("a cron line has five fields and fires some day", () => {
+test("a cron expression has five fields and a next time", () => {
   for (const line of ["0 9 * * 1-5", "*/15 8-18 * * MON-FRI", "0 0 29 2 *", "0 0 L * *", " 5 4 1,15 */2 * "])
     expect([line, scheduleFault(line)]).toEqual([line, undefined]);
   for (const line of [

@@ -80,7 +80,7 @@ async function executions(workflow: string): Promise<Execution[]> {
   return rows;
 }
 
-/** Waits until everything that happened was read. */
+/** Waits until all events are processed. */
 async function caughtUp(): Promise<void> {
   await until(
     () =>
@@ -127,7 +127,7 @@ describe("events", () => {
       { id: everywhere },
     );
     expect(workflow).toEqual({ lastRunAt: expect.any(String), nextRunAt: null, triggerError: null });
-    // Read again from where it was left, though a change passed meanwhile that it did not count.
+    // Events are processed again from the former position, despite an uncounted change meanwhile.
     await act("enableWorkflow", everywhere);
     await caughtUp();
     expect(await executions(everywhere)).toHaveLength(2);
@@ -164,7 +164,7 @@ describe("events", () => {
     expect((await executions(hot)).map((x) => x.subject_id)).toEqual([yes]);
   });
 
-  test("of other records start workflows for the lead that they name", async () => {
+  test("of other records start workflows for the lead that they refer to", async () => {
     const noted = await enabled({ type: "EVENT", event: "lead_note.*" });
     const id = await lead();
     await world.owen.get(
@@ -175,7 +175,7 @@ describe("events", () => {
     expect(await executions(noted)).toMatchObject([{ subject_id: id, event: "lead_note.created" }]);
   });
 
-  test("that one workflow fails with keep no other one waiting, and show", async () => {
+  test("a failing workflow does not block others, and its error is visible", async () => {
     const gone = await world.signUp("Gil Gone");
     await world.owner.query(
       "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'MEMBER')",
@@ -206,7 +206,7 @@ describe("events", () => {
     expect(workflow.triggerError).toMatch(/could not start it/);
   });
 
-  test("count exactly once though the workers lose their connections all the time; what was rolled back never", async () => {
+  test("count exactly once although the workers keep losing their connections; rolled-back ones never count", async () => {
     const id = await enabled({ type: "EVENT", event: "lead.created" }, { reentry: "ALWAYS" });
     for (let round = 0; round < 5; round++) {
       const client = await world.owner.connect();
@@ -235,11 +235,11 @@ describe("events", () => {
 });
 
 describe("bounds", () => {
-  test("a workflow that leads to itself is cut after the sixth execution in a row, visibly", async () => {
+  test("a workflow that starts itself is stopped after the sixth execution in a row, visibly", async () => {
     const id = await enabled({ type: "EVENT", event: "lead.updated" }, { reentry: "ALWAYS" });
     const subject = await lead();
     await update(subject, { company: "Loop 0" });
-    // What the step of each execution does, as the engine does it.
+    // Executes the step of each execution, like the engine.
     let done = 0;
     await until(
       async () => {
@@ -278,7 +278,7 @@ describe("bounds", () => {
     });
   });
 
-  test("even one that is started by its own executions ends", async () => {
+  test("one that is started by its own executions ends too", async () => {
     const id = await enabled({ type: "EVENT", event: "workflow_execution.*" }, { reentry: "ALWAYS" });
     await enabled({ type: "EVENT", event: "lead.created" });
     await lead();
@@ -289,7 +289,7 @@ describe("bounds", () => {
     ]);
   });
 
-  test("for one subject a workflow is started ten times an hour, and the eleventh leaves one failed execution", async () => {
+  test("a workflow is started ten times an hour for one subject, and the eleventh leaves one failed execution", async () => {
     const id = await enabled({ type: "EVENT", event: "lead.updated" }, { reentry: "ALWAYS" });
     const [busy, calm] = [await lead(), await lead()];
     for (let i = 0; i < 13; i++) await update(busy, { company: `Company ${i}` });
@@ -304,7 +304,7 @@ describe("bounds", () => {
     expect(all.filter((x) => x.subject_id === calm)).toMatchObject([{ status: "PENDING" }]);
   });
 
-  test("what is more than 10,000 starts a minute waits, which shows; other organizations do not", async () => {
+  test("more than 10,000 starts a minute wait, visibly, without affecting other organizations", async () => {
     const id = await enabled({ type: "EVENT", event: "lead.created" });
     const minute = (amount: number, at: string) =>
       world.owner.query(
@@ -346,7 +346,7 @@ describe("the clock", () => {
       )
     ).nextRunAt as string;
 
-  test("the next time is in the zone of the line, of the project or of the organization", async () => {
+  test("the next time is in the zone of the expression, of the project or of the organization", async () => {
     await world.owner.query("update app_public.projects set time_zone = 'America/Toronto' where id = $1", [
       world.project.id,
     ]);
@@ -394,7 +394,7 @@ describe("the clock", () => {
     expect(toronto("0 0 29 2 *", "2026-03-01T00:00:00Z")).toBe("2028-02-29T05:00:00.000Z");
   });
 
-  test("a line that was due for days starts once, for those whom filter and conditions select, in batches", async () => {
+  test("an expression that was due for days starts once, for the subjects that match filter and conditions, in batches", async () => {
     const project = await createProject(world.owen, { organizationId: world.harbour.id, title: "Big Place" });
     await world.owner.query(
       `insert into app_public.leads (project_id, name, status, tags) select $1, 'Many ' || n, case when n % 10 = 0 then 'COLD' else 'WARM' end,
@@ -429,17 +429,17 @@ describe("the clock", () => {
       event: null,
       depth: 0,
     });
-    // Once more: whoever went through it, or still does, is left alone.
+    // The next run skips those that have completed or are running.
     await due(all, "1 minute");
     await next(all);
     await until(idle, (runs) => runs === 0);
     expect(await count(all)).toBe(1080);
   });
 
-  test("a run is skipped while the one before is not over, and given up when the workflow is disabled", async () => {
+  test("a run is skipped while the previous one is running, and cancelled when the workflow is disabled", async () => {
     const id = await enabled({ type: "SCHEDULE", schedule: "0 4 * * *" }, { projectId: world.project.id });
     await next(id);
-    // Nothing is started in this hour.
+    // Prevents starts in this hour.
     await world.owner.query(
       "update app_private.workflow_streams set started = 10000, minute = now() + interval '1 hour' where organization_id = $1",
       [world.harbour.id],
@@ -463,7 +463,7 @@ describe("the clock", () => {
   });
 });
 
-test("a workflow with executions will not be deleted", async () => {
+test("a workflow with executions cannot be deleted", async () => {
   const id = await enabled({ type: "EVENT", event: "lead.created" });
   await lead();
   await caughtUp();

@@ -65,7 +65,7 @@ export async function createWorkflow(
   return made.id;
 }
 
-/** Starts a workflow over the API; gives the execution. */
+/** Starts a workflow over the API; returns the execution. */
 export async function start(
   person: Person,
   workflowId: string,
@@ -89,7 +89,7 @@ export async function read(person: Person, id: string): Promise<any> {
   return data.workflowExecution;
 }
 
-/** Waits until an execution is that far. */
+/** Waits until an execution has the status or satisfies the condition. */
 export const reaches = (person: Person, id: string, wanted: string | ((execution: any) => boolean)) =>
   until(
     () => read(person, id),

@@ -7,7 +7,7 @@ import { clientOf, type Session, useSession } from "./session.ts";
 export function App() {
   const session = useSession();
   const { token, end } = session;
-  // Another person is another client, and nothing of the former stays on the screen.
+  // Each person has a client of their own, so that no data of the previous one remains on the screen.
   // oxlint-disable-next-line react-hooks/exhaustive-deps -- `end` only sets state
   const plat = useMemo(() => clientOf(token, end), [token]);
   const [{ name, projects }, setPlace] = useState<{ name?: string; projects: Project[] }>({ projects: [] });
@@ -63,7 +63,7 @@ interface Demo {
   people: { username: string; name: string; part: string }[];
 }
 
-/** One click for each person of the demo. An application of your own has a form here, which calls `signIn` in the same way. */
+/** One button for each person of the demo. In a real application, a form calls `signIn` in the same way. */
 function People({ session, name }: { session: Session; name: string | undefined }) {
   const [demo, setDemo] = useState<Demo>({ people: [] });
   const [error, setError] = useState<unknown>();

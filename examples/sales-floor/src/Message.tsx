@@ -1,6 +1,6 @@
 import { isPlatError } from "@plat/client";
 
-/** What was refused, in the words of the service. Support finds the request by its id. */
+/** The error message of the service, and the request id, by which support finds the request in the log. */
 export function Message({ of: error }: { of: unknown }) {
   if (!error) return null;
   return (

@@ -3,7 +3,10 @@ import { useState } from "react";
 import { Message } from "./Message.tsx";
 import { addCard, pay } from "./operations.ts";
 
-/** Tokens of the sandbox. With a real processor, its own library turns the card into a token, and no number reaches this page. */
+/**
+ * Tokens of the sandbox. With a real processor, its JavaScript library converts the card into a token, so
+ * that this page never has card numbers.
+ */
 const cards = {
   tok_visa: "Visa",
   tok_threeDSecureRequired: "Visa that the bank asks about",
@@ -16,7 +19,7 @@ interface Properties {
   deposit: { id: string; amountDue: string };
 }
 
-/** Pays what is due. That it is paid shows by an event: a bank may take its time. */
+/** Pays the amount due. The payment is complete when its event arrives, because a bank may take some time. */
 export function Payment({ plat, title, deposit }: Properties) {
   const [token, setToken] = useState("tok_visa");
   const [busy, setBusy] = useState(false);

@@ -8,7 +8,7 @@ import { Payment } from "./Payment.tsx";
 interface Properties {
   plat: Client;
   unit: Unit;
-  /** For whom units are held and reserved. */
+  /** The person for whom units are held and reserved. */
   lead: { id: string; name: string } | undefined;
   permissions: readonly string[];
 }
@@ -19,7 +19,7 @@ export function UnitCard({ plat, unit, lead, permissions }: Properties) {
   const { id, title, status, activeHold, activeReservation } = unit;
   const fee = activeReservation?.feeDeposit;
 
-  // The card changes by the event that the operation causes, as it does for everybody else.
+  // The card is updated by the event of the operation, as for all other viewers.
   const act = async (work: () => Promise<unknown>) => {
     setBusy(true);
     setError(undefined);

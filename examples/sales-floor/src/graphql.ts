@@ -1,7 +1,10 @@
 import { initGraphQLTada } from "gql.tada";
 import type { introspection } from "./graphql-env.d.ts";
 
-/** Types of documents, from the schema: `npm run prepare` writes graphql-env.d.ts. Money is a string, so that no cent is lost. */
+/**
+ * Types of documents, derived from the schema: `npm run prepare` writes graphql-env.d.ts. Amounts of money
+ * are strings, because numbers could lose cents.
+ */
 export const graphql = initGraphQLTada<{
   introspection: introspection;
   disableMasking: true;

@@ -1,4 +1,7 @@
-/** What this application asks of the API: each document selects what its part of the screen shows, and no more. */
+/**
+ * The operations of this application. Each document selects exactly the fields that its part of the screen
+ * shows.
+ */
 import type { ResultOf } from "gql.tada";
 import { graphql } from "./graphql.ts";
 
@@ -28,7 +31,7 @@ const projectFragment = graphql(`
 `);
 export type Project = ResultOf<typeof projectFragment>;
 
-/** Members have projects; buyers and visitors see those that are public. */
+/** Members see the projects of their organizations; buyers and visitors see public projects. */
 export const projectsQuery = graphql(
   `
     query Projects {
@@ -81,7 +84,10 @@ const unitFragment = graphql(`
 `);
 export type Unit = ResultOf<typeof unitFragment>;
 
-/** What the viewer may do in a project, for which buttons to show. The service checks it again with each operation. */
+/**
+ * What the viewer may do in a project; it determines which buttons are shown. The service checks the
+ * permission again for each operation.
+ */
 export const permissionsQuery = graphql(`
   query Permissions($projectId: ID!) {
     viewer {

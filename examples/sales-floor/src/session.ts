@@ -1,10 +1,13 @@
-/** Who is signed in. The token lives as long as the tab: it survives a reload, and another tab signs in separately. */
+/**
+ * The session of the signed-in user. The token is stored per tab: it survives a reload, and each tab signs in
+ * separately.
+ */
 import { print } from "@0no-co/graphql.web";
 import { createClient } from "@plat/client";
 import { useState } from "react";
 import { login, logout } from "./operations.ts";
 
-/** The service answers at the address of the page; vite.config.ts forwards during development. */
+/** The API has the same origin as the page; vite.config.ts forwards its requests during development. */
 const url = new URL("/graphql", import.meta.env["VITE_PLAT_URL"] ?? location.href).href;
 const kept = "sales-floor.token";
 
@@ -12,7 +15,7 @@ export interface Session {
   token: string | null;
   signIn(username: string, password: string): Promise<void>;
   signOut(): Promise<void>;
-  /** The token is no longer taken. */
+  /** The service no longer accepts the token. */
   end(): void;
 }
 
@@ -20,7 +23,7 @@ export const clientOf = (token: string | null, onEnd?: () => void) =>
   createClient({
     url,
     clientName: "sales-floor",
-    // Documents of gql.tada are parsed.
+    // The documents of gql.tada are already parsed.
     print: print as never,
     token: ({ refused }) => {
       if (refused) onEnd?.();

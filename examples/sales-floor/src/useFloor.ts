@@ -1,13 +1,13 @@
-/** The units of a project as they are now, whoever changes them. */
+/** The current units of a project, updated by events. */
 import { type Client, isPlatError } from "@plat/client";
 import { useEffect, useState } from "react";
 import { changedUnitsQuery, type Project, type Unit, unitsQuery } from "./operations.ts";
 
 export type Feed = "connecting" | "live" | "off";
 
-/** What changes the card of a unit. */
+/** Events that change the card of a unit. */
 const names = ["unit.*", "unit_hold.*", "reservation.*", "deposit.*"];
-/** Events of one transaction arrive together: their units are read by one request. */
+/** Events of one transaction arrive together, so their units are read by one request. */
 const gatherMs = 50;
 
 export function useFloor(plat: Client, project: Project) {
@@ -48,7 +48,7 @@ export function useFloor(plat: Client, project: Project) {
         projectId: project.id,
         names,
         signal,
-        // Told first when the feed is open: whatever changes after this read arrives as an event.
+        // Called first when the stream is open, so every change after this read arrives as an event.
         onComplete: () => {
           if (isRead) return;
           isRead = true;
@@ -63,7 +63,7 @@ export function useFloor(plat: Client, project: Project) {
       }
     };
     follow().catch((failure: unknown) => {
-      // Events are for those who sell; others see the units as they are when they open the page.
+      // Only sellers receive events; other viewers see the units as they were when the page was loaded.
       if (!isPlatError(failure, "NOT_FOUND")) return unlessLeft(failure);
       setFeed("off");
       return readAll().catch(unlessLeft);
@@ -77,7 +77,7 @@ export function useFloor(plat: Client, project: Project) {
   return { units: [...units.values()], feed, error };
 }
 
-/** The records that a card shows. */
+/** The records that are shown on a card. */
 const idsOf = ({ id, activeHold, activeReservation }: Unit) => [
   id,
   activeHold?.id,

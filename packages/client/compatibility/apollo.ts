@@ -30,7 +30,7 @@ export default async function apollo({ url, token, projectId }: Setting): Promis
     link: new HttpLink({ uri: url, fetch: watched, headers }),
     clientAwareness: { name: "compatibility", version: "1" },
   });
-  // A typed document of the package, parsed, is a query like any other.
+  // A typed document of the package, parsed, can be used as a query.
   const query = gql(String(leadsConnectionQuery));
   const before = await client.query<any>({
     query,
@@ -55,7 +55,7 @@ export default async function apollo({ url, token, projectId }: Setting): Promis
   assert.equal(replayed.at(-1), "true");
   const { id } = created.data.createLead;
 
-  // Found by node(id:), written under the same key as by the mutation.
+  // Found by node(id:), and cached under the same key as by the mutation.
   const node = gql`
     query ($id: ID!) {
       node(id: $id) {
@@ -112,7 +112,7 @@ export default async function apollo({ url, token, projectId }: Setting): Promis
       `,
     })
     .catch((error) => error);
-  // The media type says that a 401 is an answer of GraphQL, so its code is there.
+  // The media type shows that a 401 is a GraphQL response, so its code is available.
   assert.ok(CombinedGraphQLErrors.is(refused) || ServerError.is(refused));
   assert.ok(
     CombinedGraphQLErrors.is(refused) && refused.errors[0]!.extensions!["code"] === "UNAUTHENTICATED",

@@ -1,4 +1,4 @@
-/** What a bundler makes of @plat/client in an application that uses some of it. */
+/** Measures the output of a bundler for an application that uses parts of @plat/client. */
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";

@@ -44,7 +44,7 @@ export default async function relay({ url, token, projectId, schemaFile, folder 
       return response.json();
     }),
     store: new Store(new RecordSource()),
-    // What is no node has the id of another record.
+    // An object that is not a node shares the id of another record, so its type is part of the key.
     getDataID: ({ id }: { id: string }, typeName: string) => (nodes.has(typeName) ? id : `${typeName}:${id}`),
   });
   const mutate = (mutation: unknown, input: unknown): Promise<any> =>
@@ -73,7 +73,7 @@ export default async function relay({ url, token, projectId, schemaFile, folder 
     .some((known: string) => known.includes("__operations_leadsConnection_connection"));
   assert.ok(page, "the connection is kept");
 
-  // Another one has changed it; the refetch by node(id:) brings it into the same record.
+  // Another client has changed it; the refetch by node(id:) updates the same record.
   await mutate(await artifact("operationsUpdateLeadMutation"), { id, company: "Acme" });
   const refetch = await artifact("operationsLeadQuery");
   assert.match(getRequest(refetch).params.text, /node\(id: \$id\)/);

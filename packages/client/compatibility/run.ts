@@ -1,4 +1,7 @@
-/** Runs each client against the service that the environment names, and writes what became of it as JSON: `npm run test:clients`. */
+/**
+ * Runs each client against the service given by environment variables, and writes the results as JSON: `npm
+ * run test:clients`.
+ */
 import apollo from "./apollo.ts";
 import bundle from "./bundle.ts";
 import graphqlRequest from "./graphqlRequest.ts";

@@ -1,13 +1,13 @@
-/** What each of the clients is given: a service that runs, and somebody who may sell there. */
+/** The data for each client: a running service, and a user who may sell there. */
 export interface Setting {
   url: string;
   token: string;
   projectId: string;
-  /** Of this repository. */
+  /** The folder of this repository. */
   schemaFile: string;
-  /** For what is generated; it is deleted afterwards. */
+  /** A folder for generated files; it is deleted afterwards. */
   folder: string;
 }
 
-/** A lead's name, another one each time. */
+/** A unique name of a lead. */
 export const freshName = (): string => `Visitor ${crypto.randomUUID()}`;

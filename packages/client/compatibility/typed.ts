@@ -1,4 +1,4 @@
-/** Compilers of types: what they make of the schema compiles, and runs by @plat/client. */
+/** Code generators: their output for the schema compiles, and works with @plat/client. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import type { Setting } from "./setting.ts";
 const run = promisify(execFile);
 const bin = (name: string) => join(import.meta.dirname, "node_modules/.bin", name);
 
-/** A folder of a program with everything that is installed here. */
+/** A folder for a program that can use all packages installed here. */
 async function programIn(folder: string, name: string, files: Record<string, string>): Promise<string> {
   const program = join(folder, name);
   await mkdir(program, { recursive: true });
@@ -37,7 +37,7 @@ async function compile(program: string): Promise<void> {
   assert.equal(stdout, "");
 }
 
-/** Asks with the document, and fails to compile where its types are not those of the schema. */
+/** Sends the document, and fails to compile if its types differ from those of the schema. */
 const use = (document: string) => `
 const plat = createClient({ url: ${"URL"}, token: ${"TOKEN"}, print: print as never });
 const { leadsConnection } = await plat.request(${document}, { first: 2 });
@@ -84,7 +84,7 @@ ${use("Leads")}`,
     "tsconfig.json": JSON.stringify({ compilerOptions, include: ["main.ts", "gql"] }),
   });
   await run(bin("graphql-codegen"), ["--config", "codegen.json"], { cwd: program });
-  // Its modules are imported without an extension, as bundlers take them.
+  // Modules are imported without an extension, as bundlers permit.
   await compile(program);
   await run(bin("esbuild"), ["main.ts", "--bundle", "--format=esm", "--platform=node", "--outfile=main.js"], {
     cwd: program,

@@ -50,11 +50,11 @@ export default async function urql({ url, token, projectId, schemaFile }: Settin
   );
   assert.equal(created.error, undefined);
   const { id, name } = created.data.createLead;
-  // All values of a lead, those without an id among them: an address, transitions.
+  // All values of a lead, including those without an id: an address, transitions.
   const first = await client.query<any, any>(String(leadQuery), { id });
   assert.equal(first.error, undefined);
   assert.equal(first.data.lead.address.locality, "Toronto");
-  // A change is seen by what was read before, from the cache alone.
+  // Earlier queries see a change from the cache, without another request.
   await client.mutation(
     gql`
       mutation ($input: UpdateLeadInput!) {

@@ -1,6 +1,6 @@
 /**
- * Builds the package: `node scripts/build.ts [folder]`, `dist` where omitted. Needs what the repository has installed, nothing else: the
- * modules are published as they are compiled, for bundlers of applications to make small.
+ * Builds the package: `node scripts/build.ts [folder]`. Default: `dist`. Only needs the packages installed in
+ * the repository. The modules are published as compiled; bundlers of applications minify them.
  */
 import { execFile } from "node:child_process";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { generate } from "./generate.ts";
 const folder = resolve(import.meta.dirname, "..");
 const repository = resolve(folder, "../..");
 
-/** Compiles the sources and generates what is made from the schema, into a folder. */
+/** Compiles the sources into a folder, and generates the files that are derived from the schema. */
 export async function build(to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   const schemaFile = join(repository, "schema.graphql");
@@ -23,7 +23,8 @@ export async function build(to: string): Promise<void> {
       "--outDir",
       to,
     ]);
-  // The command line writes the modules that it shares with the client again: those of the client are to stay, for older runtimes.
+  // The compilation of the command line also writes the modules that it shares with the client; those of the
+  // client, for older runtimes, are kept.
   const compiled = compile("tsconfig.cli.json").then(() => compile("tsconfig.json"));
   const files = generate(buildSchema(await readFile(schemaFile, "utf8")));
   await Promise.all([

@@ -1,6 +1,7 @@
 /**
- * Makes the documents of all operations from the served schema, with their types: for each field of Query and Mutation a document that takes
- * all arguments as variables and selects the values of the answer, but not the records around it.
+ * Generates the documents of all operations from the served schema, with their types: for each field of Query
+ * and Mutation a document with all arguments as variables, which selects the values of the result without
+ * related records.
  */
 import {
   type GraphQLEnumType,
@@ -25,7 +26,7 @@ import {
   isRequiredInputField,
 } from "graphql";
 
-/** Types of scalars in TypeScript: what is read, and what is given where that is more. */
+/** Types of scalars in TypeScript: for results, and for input if that accepts more. */
 export const scalars: Readonly<Record<string, { output: string; input?: string }>> = {
   ID: { output: "string" },
   String: { output: "string" },
@@ -47,7 +48,7 @@ export const scalars: Readonly<Record<string, { output: string; input?: string }
   Upload: { output: "never", input: "Blob | string" },
 };
 
-/** A document of so many levels of values inside each other is complete. */
+/** A document with this number of nested levels is complete. */
 const DEEPEST = 3;
 
 const comment = (text: string | null | undefined, indent = "") =>
@@ -55,16 +56,16 @@ const comment = (text: string | null | undefined, indent = "") =>
 const upper = (name: string) => `${name[0]!.toUpperCase()}${name.slice(1)}`;
 const lower = (name: string) => `${name[0]!.toLowerCase()}${name.slice(1)}`;
 
-/** The files of the package that are made from the schema, by name. */
+/** The generated files of the package, by name. */
 export function generate(schema: GraphQLSchema): Record<string, string> {
   const writer = new Writer(schema);
   return { ...writer.documents(), ...cacheFiles(schema) };
 }
 
 interface Selection {
-  /** Of a fragment: what stands between its braces. */
+  /** The selection of a fragment, without its braces. */
   text: string;
-  /** The members of the type of TypeScript. */
+  /** The fields of the TypeScript type. */
   members: string;
 }
 
@@ -102,7 +103,7 @@ class Writer {
     return {
       "documents.js": [
         note,
-        // A sum of texts is kept by bundlers also where nobody uses it; a call that is marked is not.
+        // Bundlers keep an unused concatenation of texts; an annotated call can be removed.
         'const text = (...parts) => parts.join("");\n',
         ...fragments.map(
           ([name, { text }]) =>
@@ -151,7 +152,7 @@ ${comment(field.description)}export declare const ${name}: TypedDocument<${upper
     };
   }
 
-  /** The braces behind a field, and the type of its value. */
+  /** The selection of a field in braces, and the type of its value. */
   #ofField(type: GraphQLOutputType): { text: string; type: string } {
     const named = getNamedType(type);
     if (isLeafType(named)) return { text: "", type: outputTs(type, leafTs(named)) };
@@ -175,7 +176,7 @@ ${comment(field.description)}export declare const ${name}: TypedDocument<${upper
     return { text: `{...${named.name}Fields}`, type: outputTs(type, `${named.name}Fields`) };
   }
 
-  /** Selects all values of a type, and those of what has no id and belongs to it. */
+  /** Selects all values of a type, and those of parts without an id. */
   #fragment(type: GraphQLObjectType, depth: number): void {
     this.#used.add(type.name);
     const known = this.#fragments.get(type.name);
@@ -214,13 +215,13 @@ function nodeOf(type: GraphQLObjectType) {
   return nodes && pageInfo ? nodes : undefined;
 }
 
-/** Whether a type has no id of its own: it is a part of the record that has it. */
+/** Whether a type has no id, because it is a part of another record. */
 function isValue(type: GraphQLObjectType): boolean {
   const fields = type.getFields();
   return !fields["id"] && !fields["nodes"] && !/Aggregate/.test(type.name);
 }
 
-/** Whether a field leads to one record whose id no other field tells. */
+/** Whether a field leads to one record whose id is in no other field. */
 function isReference(type: GraphQLObjectType, field: GraphQLField<unknown, unknown>): boolean {
   const named = getNamedType(field.type);
   return (
@@ -272,7 +273,7 @@ const inputType = (type: GraphQLInputObjectType): string =>
     )
     .join("")}}\n`;
 
-/** What caches of other clients have to know of the schema. */
+/** Parts of the schema that caches of other clients need. */
 function cacheFiles(schema: GraphQLSchema): Record<string, string> {
   const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith("__"));
   const possibleTypes = Object.fromEntries(

@@ -48,12 +48,12 @@ export async function move({ config, loginUrl, slug, settingsFile, yes }: Asked)
               return;
             }
             if (!yes) {
-              console.log(`To be moved with ${slug} to ${url}:\n${told(await it.facts())}`);
+              console.log(`To be moved with ${slug} to ${url}:\n${summaryOf(await it.facts())}`);
               console.log("Nothing was changed: add --yes to move it.");
               return;
             }
             const report = await it.run().finally(end);
-            console.log(`${slug} is at ${url}:\n${told(report)}`);
+            console.log(`${slug} is at ${url}:\n${summaryOf(report)}`);
             console.log(
               `Changes were refused for ${(report.pausedMs / 1_000).toFixed(1)} s, while ${report.changed} rows were copied again. ` +
                 `Its rows are still here: \`npm run organizations -- move ${slug} --remove\` removes them.`,
@@ -115,7 +115,7 @@ async function idOf(client: Client, slug: string): Promise<string> {
   return found.id;
 }
 
-function told({ rows, tables, accounts, known, contents, jobs }: MoveFacts): string {
+function summaryOf({ rows, tables, accounts, known, contents, jobs }: MoveFacts): string {
   return [
     `  ${rows} rows of ${tables} tables`,
     `  ${accounts} user accounts, and ${known} users who already have an account there, with another id`,

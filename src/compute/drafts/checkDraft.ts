@@ -92,14 +92,14 @@ function repeated(
   quotes: readonly { text: string }[],
   facts: readonly Fact[],
 ): string | undefined {
-  const [said, known] = [text, facts.map(({ value }) => value).join("\n")].map(
+  const [stated, known] = [text, facts.map(({ value }) => value).join("\n")].map(
     (part) => ` ${wordsOf(part).join(" ")} `,
   );
   for (const quote of quotes) {
     const words = wordsOf(quote.text);
     for (let at = 0; at + run <= words.length; at++) {
       const phrase = words.slice(at, at + run).join(" ");
-      if (said!.includes(` ${phrase} `) && !known!.includes(` ${phrase} `)) return phrase;
+      if (stated!.includes(` ${phrase} `) && !known!.includes(` ${phrase} `)) return phrase;
     }
   }
   return undefined;

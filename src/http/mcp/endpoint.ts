@@ -84,8 +84,8 @@ const challenge = (baseUrl: string, authorization: string | undefined): string =
   `Bearer realm="plat"${authorization === undefined ? "" : ', error="invalid_token"'}, resource_metadata="${baseUrl}${metadataPath}/mcp"`;
 
 /** The request that the endpoint gets: of the same caller, with a document in its body. */
-function insideRequest(request: Request, asked: InsideRequest): Request {
-  const { query, variables, readOnly, held, idempotencyKey } = asked;
+function insideRequest(request: Request, received: InsideRequest): Request {
+  const { query, variables, readOnly, held, idempotencyKey } = received;
   const state = requestState(request);
   const claims = state.claims as Claims;
   // With the same bounds as what comes from outside.
@@ -123,12 +123,12 @@ function insideRequest(request: Request, asked: InsideRequest): Request {
  * @throws CodedError LIMIT_EXCEEDED when the earlier ones have as many as one answer may have
  */
 export function oneByOne<Asked, Answer>(
-  ask: (asked: Asked) => Promise<[Answer, number]>,
-): (asked: Asked) => Promise<Answer> {
+  ask: (received: Asked) => Promise<[Answer, number]>,
+): (received: Asked) => Promise<Answer> {
   const most = queryLimits.bytes;
   let characters = 0;
   let last: Promise<unknown> = Promise.resolve();
-  return (asked) => {
+  return (received) => {
     const answer = last.then(async () => {
       if (characters >= most)
         throw new CodedError(
@@ -136,7 +136,7 @@ export function oneByOne<Asked, Answer>(
           "The answers to the earlier messages of this request are too large; nothing was done. Send it in a request of its own.",
           { limit: most },
         );
-      const [result, length] = await ask(asked);
+      const [result, length] = await ask(received);
       characters += length;
       return result;
     });
@@ -167,8 +167,8 @@ export function mcp(deps: McpDeps, answerInside: AnswerInside): RequestHandler {
       parseJson(bytes, "The body"),
     );
     const schema = await deps.schema();
-    const ask = oneByOne(async (asked: InsideRequest): Promise<[InsideAnswer, number]> => {
-      const text = await answerInside(insideRequest(request, asked), response);
+    const ask = oneByOne(async (received: InsideRequest): Promise<[InsideAnswer, number]> => {
+      const text = await answerInside(insideRequest(request, received), response);
       if (text === undefined) throw new Error("The caller has gone.");
       return [JSON.parse(text) as InsideAnswer, text.length];
     });
@@ -187,9 +187,9 @@ export function mcp(deps: McpDeps, answerInside: AnswerInside): RequestHandler {
     const headers = new Headers();
     for (const [name, value] of Object.entries(request.headers))
       if (typeof value === "string" && name !== "content-length") headers.set(name, value);
-    const asked = new globalThis.Request(`${deps.baseUrl}/mcp`, { method: "POST", headers, body: bytes });
+    const received = new globalThis.Request(`${deps.baseUrl}/mcp`, { method: "POST", headers, body: bytes });
     try {
-      await write(await handler.fetch(asked, { parsedBody }), response);
+      await write(await handler.fetch(received, { parsedBody }), response);
     } finally {
       await handler.close();
     }

@@ -39,7 +39,7 @@ function ofField(field: GraphQLField<unknown, unknown>): string {
   return [signature(field), ...inputs.map((type) => printType(type))].join("\n\n");
 }
 
-const isTold = (type: GraphQLNamedType) =>
+const isListed = (type: GraphQLNamedType) =>
   !/^__|(Connection|Edge|Aggregates|Filter|OrderBy)$/.test(type.name);
 
 function entriesOf(schema: GraphQLSchema): Entry[] {
@@ -57,7 +57,7 @@ function entriesOf(schema: GraphQLSchema): Entry[] {
     (type) =>
       (isObjectType(type) || isInterfaceType(type)) &&
       !Object.values(roots).includes(type as never) &&
-      isTold(type),
+      isListed(type),
   );
   return [
     ...ofRoots,
@@ -100,12 +100,12 @@ export function searchSchema(
     .toSorted((a, b) => b.score - a.score)
     .slice(0, MOST_FOUND);
   let left = MOST_CHARACTERS;
-  const told: { name: string; kind: string; sdl: string }[] = [];
+  const results: { name: string; kind: string; sdl: string }[] = [];
   for (const { entry } of found) {
     const sdl = entry.describe();
-    if (sdl.length > left && told.length > 0) continue;
+    if (sdl.length > left && results.length > 0) continue;
     left -= sdl.length;
-    told.push({ name: entry.name, kind: entry.kind, sdl: sdl.slice(0, MOST_CHARACTERS) });
+    results.push({ name: entry.name, kind: entry.kind, sdl: sdl.slice(0, MOST_CHARACTERS) });
   }
-  return told;
+  return results;
 }

@@ -379,7 +379,7 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
           const work = findRequestState(request)?.work ?? new OperationWork(partyOf(null, undefined));
           const known = documentsOf(config.schema, bytes);
           const { documents, byNode } = known;
-          const look = (query: string): KnownDocument => {
+          const lookUp = (query: string): KnownDocument => {
             const found = documents.find(query);
             if (found) return found;
             const document = read(query, config.schema, rules);
@@ -392,11 +392,11 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
             document = documents.find(text);
             if (document) documentLookups.hits += 1;
             else documentLookups.misses += 1;
-            document ??= await eventLoop.run(work.party, () => look(text));
+            document ??= await eventLoop.run(work.party, () => lookUp(text));
           }
           return {
             ...config,
-            parseAndValidate: (query) => (query === document?.text ? document : look(query)).result,
+            parseAndValidate: (query) => (query === document?.text ? document : lookUp(query)).result,
             execute: ((args: Args) =>
               executeWithin(args, work, known, options, config.execute)) as typeof config.execute,
           };

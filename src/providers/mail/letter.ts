@@ -38,12 +38,12 @@ export interface Rendered extends Written {
 
 /** Renders a letter; every value is escaped, in any block. */
 export const render = (letter: Letter): Rendered => ({
-  ...written(told(letter, "en"), "en"),
-  in: (language) => written(told(letter, language), language),
+  ...written(translated(letter, "en"), "en"),
+  in: (language) => written(translated(letter, language), language),
 });
 
 /** A letter translated into a language; user-written text is not changed. */
-function told(letter: Letter, language: Language): Letter & { footer: string } {
+function translated(letter: Letter, language: Language): Letter & { footer: string } {
   const say = (text: string) => formatValues(localize(text, language, "mails").message, language);
   const block = (of: Block): Block => {
     if (typeof of === "string") return say(of);

@@ -285,27 +285,27 @@ export function consentRequest(values: {
   expiresAt: Date;
 }): Rendered {
   const { purpose, organization, project, link, expiresAt } = values;
-  const { subject, asked, label } = {
+  const { subject, question, label } = {
     NEWS: {
       subject: `Do you want to receive news from ${organization}?`,
-      asked: `Somebody with this email address contacted ${organization}${project ? ` about ${project}` : ""} and asked for news by email.`,
+      question: `Somebody with this email address contacted ${organization}${project ? ` about ${project}` : ""} and asked for news by email.`,
       label: "Yes, send me news",
     },
     MAILBOX: {
       subject: `Enquiries to ${organization}`,
-      asked: `${organization} entered this email address for enquiries. Messages from visitors will be forwarded here.`,
+      question: `${organization} entered this email address for enquiries. Messages from visitors will be forwarded here.`,
       label: "Yes, forward enquiries",
     },
     RECIPIENT: {
       subject: `May ${organization} write to you?`,
-      asked: `${organization} wants to send emails to this address.`,
+      question: `${organization} wants to send emails to this address.`,
       label: "Yes, they may",
     },
   }[purpose];
   return render({
     subject,
     blocks: [
-      asked,
+      question,
       { link, label },
       `The link can be used until ${dateTime(expiresAt)}. Unless you use it, nothing is sent to you.`,
       "If it was not you, ignore this email.",
@@ -470,10 +470,10 @@ export function affiliationChanged(values: {
   role: string;
 }): Rendered {
   const { what, project, owner, other, role } = values;
-  const { subject, said, toOwner } = {
+  const { subject, sentences, toOwner } = {
     ACCEPTED: {
       subject: `${other} takes part in ${project}`,
-      said: [
+      sentences: [
         `${other} has accepted the invitation to ${partIn(role, project)}.`,
         ...(sellers.includes(role) ? ["You can now assign leads to its members."] : []),
       ],
@@ -481,26 +481,26 @@ export function affiliationChanged(values: {
     },
     DECLINED: {
       subject: `${other} declined the invitation to ${project}`,
-      said: [`${other} has declined the invitation to ${partIn(role, project)}.`],
+      sentences: [`${other} has declined the invitation to ${partIn(role, project)}.`],
       toOwner: true,
     },
     CHANGED: {
       subject: `What ${other} may do in ${project}`,
-      said: [
+      sentences: [
         `${owner} has changed what ${other} may do in ${project}. Its role is to ${parts[role] ?? "take part"}.`,
       ],
       toOwner: false,
     },
     ENDED: {
       subject: `The participation of ${other} in ${project} has ended`,
-      said: [
+      sentences: [
         `${owner} has ended the participation of ${other} in ${project}. Its members no longer see the project; open records have been handed over.`,
       ],
       toOwner: false,
     },
     LEFT: {
       subject: `${other} has left ${project}`,
-      said: [
+      sentences: [
         `${other} has ended its participation in ${project}. Open records of its members have been handed over: assign those without an assignee.`,
       ],
       toOwner: true,
@@ -508,7 +508,7 @@ export function affiliationChanged(values: {
   }[what];
   return render({
     subject,
-    blocks: said,
+    blocks: sentences,
     footer: `You are receiving this email because you own or administer ${toOwner ? owner : other}.`,
   });
 }
@@ -528,7 +528,7 @@ const visitor = ({ name, email, phone }: VisitorMessage) => ({
   ] as [string, string | null][],
 });
 
-const said = ({ message }: VisitorMessage) => (message ? [{ quote: message }] : []);
+const quoted = ({ message }: VisitorMessage) => (message ? [{ quote: message }] : []);
 
 /** A visitor's message to an organization. */
 export function organizationContacted(values: VisitorMessage & { organization: string }): Rendered {
@@ -536,7 +536,7 @@ export function organizationContacted(values: VisitorMessage & { organization: s
     subject: `Message from ${values.name} to ${values.organization}`,
     blocks: [
       `A visitor sent a message to ${values.organization}:`,
-      ...said(values),
+      ...quoted(values),
       visitor(values),
       "Reply to this email to answer.",
     ],
@@ -550,7 +550,7 @@ export function serviceContacted(values: VisitorMessage): Rendered {
     subject: `Message from ${values.name} to the service`,
     blocks: [
       "Somebody sent a message to the operator of the service:",
-      ...said(values),
+      ...quoted(values),
       visitor(values),
       "Reply to this email to answer.",
     ],

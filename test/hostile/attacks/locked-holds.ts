@@ -30,7 +30,7 @@ export default {
     try {
       await client.query("begin");
       await client.query("select from app_public.units where id = any ($1) order by id for update", [ids]);
-      for (let asked = 0; asked < 5 && !signal.aborted; asked += 1) {
+      for (let requests = 0; requests < 5 && !signal.aborted; requests += 1) {
         const { errors } = await world.ask(
           world.attacker,
           "query ($id: ID!) { project(id: $id) { units(first: 50) { id status } } }",

@@ -16,7 +16,10 @@ const requests: (() => [
   () => ["/readyz"],
 ];
 
-/** Pages beside the API query the database before they know whether the link, the provider or the user exists. */
+/**
+ * Pages outside of the API query the database before they know whether the link, the provider or the user
+ * exists.
+ */
 export default {
   title: "links, feeds and notices that nobody sent, 12 at once each",
   async play(world) {

@@ -1,8 +1,8 @@
-/** Reads the command line: which command is meant, and its options. */
+/** Parses the command line into a command and its options. */
 import { parseArgs } from "node:util";
 import { type Command, type Option, UsageError, type Values } from "./command.ts";
 
-/** Options of every command. */
+/** Options of all commands. */
 export const commonOptions = {
   url: { type: "string", value: "URL", description: "Address of the service; PLAT_URL." },
   organization: {
@@ -21,7 +21,7 @@ export const commonOptions = {
   version: { type: "boolean", description: "Show the version of the package." },
 } as const satisfies Record<string, Option>;
 
-/** The command that arguments begin with, and how many of them name it; the longest name wins. */
+/** The command that the arguments begin with, and the number of words in its name; the longest name wins. */
 export function commandOf(commands: readonly Command[], args: readonly string[]): Command | undefined {
   const words = args.filter((word) => !word.startsWith("-"));
   return commands
@@ -29,7 +29,7 @@ export function commandOf(commands: readonly Command[], args: readonly string[])
     .toSorted((a, b) => b.name.length - a.name.length)[0];
 }
 
-/** @throws UsageError for options that the command has not, or values that are missing */
+/** @throws UsageError for unknown options and missing values */
 export function parse(
   args: readonly string[],
   command: Command | undefined,

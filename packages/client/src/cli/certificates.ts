@@ -1,9 +1,9 @@
-/** Trust in the certificate of a service that no authority has signed, such as that of a local start. */
+/** Trusts certificates that no authority has signed, such as that of a service on this machine. */
 import { X509Certificate } from "node:crypto";
 import * as tls from "node:tls";
 import { UsageError } from "./command.ts";
 
-/** Trusts certificates beside those of the system, for all requests of this process. */
+/** Trusts these certificates in addition to those of the system, for all requests of this process. */
 export function trust(pem: string): void {
   if (!("setDefaultCACertificates" in tls))
     throw new UsageError(
@@ -12,7 +12,7 @@ export function trust(pem: string): void {
   tls.setDefaultCACertificates([...tls.getCACertificates("default"), pem]);
 }
 
-/** The certificate that a service shows, whoever signed it. */
+/** The certificate of a service, without verifying it. */
 export async function shownCertificate(url: string): Promise<X509Certificate> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");
@@ -20,7 +20,7 @@ export async function shownCertificate(url: string): Promise<X509Certificate> {
     const socket = tls.connect({
       host,
       port: Number(port || 443),
-      // A name only: an address is none.
+      // Only for host names: SNI does not permit IP addresses.
       ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
       rejectUnauthorized: false,
       timeout: 10_000,

@@ -1,4 +1,4 @@
-/** What a command of `plat` is made of: its options, help and completions follow from this. */
+/** Definition of a command of `plat`, from which its options, help and completions are derived. */
 import type { Client } from "../index.ts";
 import type { Output } from "./output.ts";
 import type { Profile } from "./profile.ts";
@@ -8,29 +8,29 @@ export interface Option {
   readonly type: "string" | "boolean";
   readonly short?: string;
   readonly multiple?: boolean;
-  /** What stands for its value in the help, such as `FILE`. */
+  /** Placeholder for its value in the help, such as `FILE`. */
   readonly value?: string;
   readonly description: string;
 }
 
-/** Values of options as they were given. */
+/** The given values of options. */
 export type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
-/** What a command works with. */
+/** What a command can use while it runs. */
 export interface Context {
   readonly values: Values;
   readonly positionals: readonly string[];
   readonly out: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Ends what goes on until somebody ends it: Ctrl-C. */
+  /** Aborted by Ctrl-C, for commands that run until they are stopped. */
   readonly signal: AbortSignal;
-  /** The service and the token: those of the profile, unless options or the environment name others. */
+  /** The service and the token: from the profile, unless options or environment variables override them. */
   readonly profile: Profile;
-  /** A client of the service. Throws UsageError where no service or no token is known. */
+  /** A client of the service. Throws UsageError if the service or the token is unknown. */
   connect(options?: { anonymous?: boolean }): Promise<Client>;
-  /** The id of the organization to act for: that which was named, else the only one of the viewer. */
+  /** The id of the organization to act for: the given one, otherwise the only organization of the viewer. */
   organization(): Promise<string>;
-  /** Everything on standard input, as text. */
+  /** The whole standard input, as text. */
   readInput(): Promise<string>;
 }
 
@@ -39,40 +39,40 @@ export interface Command {
   readonly name: string;
   /** One line, without a full stop. */
   readonly summary: string;
-  /** What follows the options, such as `[NAME...]`. */
+  /** The arguments after the options, such as `[NAME...]`. */
   readonly usage?: string;
   /** Further sentences of its help. */
   readonly details?: string;
   readonly options?: Readonly<Record<string, Option>>;
   readonly examples?: readonly string[];
-  /** Gives the exit code; 0 where it gives none. */
+  /** Returns the exit code. Default: 0. */
   run(context: Context): Promise<number | void>;
 }
 
-/** The command was given in a way that it cannot be understood: exit code 2. */
+/** Invalid arguments: exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What the process ends with. */
+/** Exit codes of the process. */
 export const exitCodes = {
-  /** The service refused the operation, or part of it failed. */
+  /** The service refused the operation, or a part of it failed. */
   failed: 1,
   usage: 2,
-  /** Not signed in, or the token has ended. */
+  /** Not signed in, or the token has expired. */
   unauthenticated: 3,
-  /** No answer from the service. */
+  /** No response from the service. */
   unreachable: 4,
   interrupted: 130,
 } as const;
 
-/** Of a text option; undefined where it was not given. */
+/** The value of a text option; undefined if it is omitted. */
 export function text({ values }: Pick<Context, "values">, name: string): string | undefined {
   const value = values[name];
   return typeof value === "string" ? value : undefined;
 }
 
-/** Of an option that may come several times. */
+/** The values of a repeatable option. */
 export function texts({ values }: Pick<Context, "values">, name: string): readonly string[] {
   const value = values[name];
   return Array.isArray(value) ? (value as readonly string[]) : typeof value === "string" ? [value] : [];

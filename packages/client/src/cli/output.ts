@@ -1,4 +1,7 @@
-/** What a command writes: results to standard output, everything else to standard error, so that results can be piped. */
+/**
+ * Output of commands: results are written to standard output, everything else to standard error, so that
+ * results can be piped.
+ */
 import type { Progress } from "../index.ts";
 
 type Stream = Pick<NodeJS.WriteStream, "write"> & { readonly isTTY?: boolean };
@@ -20,7 +23,7 @@ export class Output {
     this.#stdout.write(`${text}\n`);
   }
 
-  /** A line for the person in front of it; none where the result is JSON for a program. */
+  /** A line for people; omitted if the result is JSON for a program. */
   note(text: string): void {
     if (!this.json) this.#stderr.write(`${text}\n`);
   }
@@ -29,12 +32,12 @@ export class Output {
     this.#stderr.write(`${text}\n`);
   }
 
-  /** A result as JSON; indented for a terminal. */
+  /** A result as JSON; indented if the output is a terminal. */
   data(value: unknown): void {
     this.line(JSON.stringify(value, undefined, this.#stdout.isTTY ? 2 : undefined));
   }
 
-  /** Rows under headings, aligned; one JSON object a line where JSON was asked for. */
+  /** Rows under headings, aligned; with `--json`, one JSON object per line. */
   table(
     headings: readonly string[],
     rows: readonly (readonly string[])[],
@@ -55,7 +58,7 @@ export class Output {
       );
   }
 
-  /** Follows an upload or a job: a bar on a terminal, nothing elsewhere. */
+  /** Shows the progress of an upload or a job: a bar on a terminal, otherwise nothing. */
   progress(label: string): { at(part: number): void; end(): void } {
     const stream = this.#stderr;
     if (!stream.isTTY || this.json) return { at: () => {}, end: () => {} };
@@ -67,5 +70,5 @@ export class Output {
   }
 }
 
-/** How far an upload is, from 0 to 1. */
+/** Progress of an upload, from 0 to 1. */
 export const partOf = ({ sent, total }: Progress): number => (total ? sent / total : 0);

@@ -19,17 +19,17 @@ async function readInput(): Promise<string> {
   return Buffer.concat(parts).toString("utf8");
 }
 
-/** The version of the package, which lies at the same place beside the sources and what they are compiled to. */
+/** The version of the package. The relative path of package.json is the same for sources and compiled files. */
 async function version(): Promise<string> {
   return JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8")).version;
 }
 
-/** The profile as options and environment leave it. */
+/** The profile, overridden by options and environment variables. */
 async function profileOf(given: Pick<Context, "values">): Promise<Profile> {
   const stored = await readProfile(env, text(given, "profile") ?? env["PLAT_PROFILE"] ?? "default");
   const url = text(given, "url") ?? env["PLAT_URL"];
   const organization = text(given, "organization") ?? env["PLAT_ORGANIZATION"];
-  // A stored token is for the service that gave it.
+  // A stored token is only valid for the service that issued it.
   const base: Profile = url === undefined || url === stored.url ? stored : {};
   return {
     ...base,
@@ -39,7 +39,7 @@ async function profileOf(given: Pick<Context, "values">): Promise<Profile> {
   };
 }
 
-/** The address as the profile has it, with the path of the endpoint. */
+/** The service URL in the format of profiles, including the path of the endpoint. */
 function endpoint(url: string): string {
   try {
     return new URL("graphql", url.endsWith("/") ? url : `${url}/`).href;
@@ -85,7 +85,7 @@ function contextOf(
   return { ...parsed, out, env, signal, profile, connect, organization, readInput };
 }
 
-/** Says what went wrong, and gives the exit code for it. */
+/** Reports an error, and returns its exit code. */
 function tell(error: unknown, command: Command | undefined): number {
   const say = (message: string) => void process.stderr.write(`${message}\n`);
   if (error instanceof UsageError) {
@@ -112,7 +112,7 @@ async function main(args: readonly string[]): Promise<number> {
   const interrupted = new AbortController();
   const stop = () => interrupted.abort();
   process.once("SIGINT", stop).once("SIGTERM", stop);
-  // The reader of a pipe, such as head, has seen enough.
+  // The reader of the pipe, such as `head`, has closed it.
   process.stdout.on("error", () => process.exit(0));
   try {
     const parsed = parse(args, command);

@@ -1,24 +1,24 @@
-/** Where `plat` keeps which service it talks to, and the token: a file that only its owner can read. */
+/** Profiles of `plat`: the service and the token, in a file that only its owner can read. */
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { UsageError } from "./command.ts";
 
-/** A service with the token of one person. */
+/** A service, and the token of a user. */
 export interface Profile {
-  /** The address of the service, such as `https://localhost:8443`. */
+  /** The URL of the service, such as `https://localhost:8443`. */
   readonly url?: string;
   readonly token?: string;
-  /** The organization that commands act for where none is named, by id or slug. */
+  /** The default organization of commands, by id or slug. */
   readonly organization?: string;
-  /** Certificates that are trusted beside those of the system, in PEM. */
+  /** Certificates that are trusted in addition to those of the system, in PEM. */
   readonly certificate?: string;
 }
 
 type Profiles = Record<string, Profile>;
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The file of the profiles: `plat/profiles.json` in the folder of configurations. */
+/** The file with the profiles: `plat/profiles.json` in the configuration folder of the user. */
 export function profilesFile(env: Env): string {
   const folder = env["XDG_CONFIG_HOME"] || join(env["HOME"] || homedir(), ".config");
   return join(folder, "plat", "profiles.json");
@@ -39,12 +39,12 @@ async function readProfiles(env: Env): Promise<Profiles> {
   }
 }
 
-/** The profile of a name; empty where there is none. */
+/** The profile with this name; empty if there is none. */
 export async function readProfile(env: Env, name: string): Promise<Profile> {
   return (await readProfiles(env))[name] ?? {};
 }
 
-/** Stores a profile, or removes it where undefined is given. A reader sees the former file or the new one, whole. */
+/** Stores a profile, or removes it if undefined is given. The file is replaced atomically. */
 export async function writeProfile(env: Env, name: string, profile: Profile | undefined): Promise<void> {
   const profiles = await readProfiles(env);
   if (profile) profiles[name] = profile;

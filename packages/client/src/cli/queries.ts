@@ -1,7 +1,7 @@
-/** Operations that several commands send. */
+/** Operations of several commands. */
 import type { TypedDocument } from "../index.ts";
 
-/** A document of the command line; its types are said where it is written. */
+/** A document of the command line client, with the types of its result and variables. */
 export const operation = <Result, Variables = object>(text: string): TypedDocument<Result, Variables> =>
   text as unknown as TypedDocument<Result, Variables>;
 

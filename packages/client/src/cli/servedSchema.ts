@@ -1,11 +1,11 @@
-/** The schema that a service serves, by introspection. */
+/** The schema of a service, by introspection. */
 import type { GraphQLSchema, IntrospectionQuery } from "graphql";
 import { type Context, UsageError } from "./command.ts";
 import { operation } from "./queries.ts";
 
 type Graphql = typeof import("graphql");
 
-/** @throws UsageError where the package graphql, which is optional, is not installed */
+/** @throws UsageError if the optional package graphql is not installed */
 export async function loadGraphql(): Promise<Graphql> {
   try {
     return await import("graphql");

@@ -1,4 +1,4 @@
-/** What the programs of an organization use of the schema, and what changes break of it. */
+/** Which parts of the schema the programs of an organization use, and which changes break them. */
 import type { GraphQLSchema } from "graphql";
 import { type Context, UsageError } from "./command.ts";
 import { operation } from "./queries.ts";
@@ -11,12 +11,12 @@ const USAGE = operation<
   { id: string }
 >("query ($id: ID!) { organization(id: $id) { schemaUsage { coordinate lastUsedOn } } }");
 
-/** Days of the last use, by schema coordinate. */
+/** Day of the last use, by schema coordinate. */
 export type UsedSchema = ReadonlyMap<string, string>;
 
 /**
- * What the organization used in the last 30 days.
- * @throws UsageError if nothing is recorded, or for anybody but its admins
+ * The schema coordinates that the organization used in the last 30 days.
+ * @throws UsageError if nothing is recorded, or if the viewer is not one of its admins
  */
 export async function loadUsedSchema(context: Context): Promise<UsedSchema> {
   const client = await context.connect();
@@ -28,13 +28,13 @@ export async function loadUsedSchema(context: Context): Promise<UsedSchema> {
 }
 
 /**
- * Adds what is used although no document names it: everything in input types of variables, and the values of
+ * Adds what is used although no document names it: all fields of input types of variables, and the values of
  * enumerations that fields return.
  */
 export function withImplied(graphql: Graphql, schema: GraphQLSchema, used: UsedSchema): UsedSchema {
   const all = new Map(used);
   const add = (coordinate: string, day: string) => all.has(coordinate) || all.set(coordinate, day);
-  // Entries that are added to a map during the iteration are visited too.
+  // Iterating over a map also visits entries that are added meanwhile.
   for (const [coordinate, day] of all) {
     const [name, member] = coordinate.split(".") as [string, string | undefined];
     const type = schema.getType(name);
@@ -54,7 +54,7 @@ export function withImplied(graphql: Graphql, schema: GraphQLSchema, used: UsedS
   return all;
 }
 
-/** The coordinate that a change is about, as findBreakingChanges of graphql-js describes it. */
+/** The schema coordinate of a change, as findBreakingChanges of graphql-js describes it. */
 function coordinateOf(description: string): string | undefined {
   const member = /^(\w+) was (?:removed|added) (?:from|to) (?:enum|union) type (\w+)/.exec(description);
   if (member) return `${member[2]}.${member[1]}`;
@@ -64,7 +64,10 @@ function coordinateOf(description: string): string | undefined {
   return argument === undefined ? coordinate : `${coordinate}(${argument}:)`;
 }
 
-/** The day of the last use of what a change is about; undefined if it is not used. A type is used by its members. */
+/**
+ * The day of the last use of the changed part; undefined if it is not used. A type is used if one of its
+ * fields or values is.
+ */
 export function lastUse(used: UsedSchema, description: string): string | undefined {
   const coordinate = coordinateOf(description);
   if (coordinate === undefined) return undefined;
@@ -75,7 +78,7 @@ export function lastUse(used: UsedSchema, description: string): string | undefin
     .at(-1);
 }
 
-/** Why something in the schema is deprecated; undefined if it is not, or is not there. */
+/** The deprecation reason of a part of the schema; undefined if it is not deprecated or does not exist. */
 export function deprecationOf(
   graphql: Graphql,
   schema: GraphQLSchema,
@@ -96,15 +99,15 @@ export function deprecationOf(
 export interface DeprecatedUse {
   coordinate: string;
   day: string;
-  /** Whether a document named it. Otherwise it may have been in a variable, or was the value of a field. */
+  /** Whether a document named it. Otherwise a variable may have contained it, or a field may have returned it. */
   isNamed: boolean;
   reason: string;
 }
 
 /**
- * What is used of the deprecated parts of a schema.
- * @param recorded what documents name
- * @param used the same, with everything that it implies
+ * The deprecated parts of a schema that are used.
+ * @param recorded the coordinates that documents name
+ * @param used the same, with everything that they imply
  */
 export function deprecatedUses(
   graphql: Graphql,

@@ -68,7 +68,7 @@ async function getPerson(store: Store, account: string, id: string): Promise<San
   return person;
 }
 
-function looked(person: SandboxRecord): SandboxRecord {
+function withRequirements(person: SandboxRecord): SandboxRecord {
   const { dob, address, relationship } = person;
   const due: string[] = [];
   if (!dob?.year) due.push("dob.day", "dob.month", "dob.year");
@@ -128,7 +128,7 @@ export async function savePerson(
   const base = before ?? store.make("person", "person", { account: accountId });
   const address = { ...before?.address, ...params.address };
   const person = await store.put(
-    looked({ ...base, ...params, address, relationship, account: accountId } as SandboxRecord),
+    withRequirements({ ...base, ...params, address, relationship, account: accountId } as SandboxRecord),
   );
   await store.emit(before ? "person.updated" : "person.created", person, accountId);
   await judged(store, account);

@@ -72,7 +72,7 @@ export class Deliveries {
       this.#again = true;
       return this.#running;
     }
-    this.#running = this.#look()
+    this.#running = this.#processDue()
       .catch((error: unknown) => {
         this.#log.debug(
           { event: "sandbox.failed", err: error },
@@ -133,7 +133,7 @@ export class Deliveries {
     return rows.length;
   }
 
-  async #look(): Promise<void> {
+  async #processDue(): Promise<void> {
     clearTimeout(this.#timer);
     do {
       this.#again = false;

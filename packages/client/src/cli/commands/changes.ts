@@ -4,14 +4,14 @@ import { type Command, exitCodes, texts, UsageError } from "../command.ts";
 import { servedSchema } from "../servedSchema.ts";
 import { deprecatedUses, lastUse, loadUsedSchema, withImplied } from "../usedSchema.ts";
 
-/** The schema that this version of the package was made for. */
+/** The schema for which this version of the package was made. */
 function ownSchema(): URL {
   const file = new URL("../../schema.graphql", import.meta.url);
   if (existsSync(file)) return file;
   throw new UsageError("Name the schema that your program was written for, such as schema.graphql.");
 }
 
-/** The files that patterns name, each once. */
+/** The files that match the patterns, without duplicates. */
 async function filesOf(patterns: readonly string[]): Promise<string[]> {
   const files = new Set<string>();
   for (const pattern of patterns) {

@@ -2,13 +2,13 @@ import { commonOptions } from "../arguments.ts";
 import { type Command, UsageError } from "../command.ts";
 
 interface Word {
-  /** The words before it, joined by spaces. */
+  /** The preceding words, joined by spaces. */
   after: string;
   word: string;
   description: string;
 }
 
-/** What can follow what: commands, their second words, and the options of each. */
+/** Candidates for the next word: commands, their second words, and the options of each. */
 function words(commands: readonly Command[]): Word[] {
   const found: Word[] = [];
   for (const { name, summary, options } of commands) {
@@ -80,7 +80,7 @@ export const completion: Command = {
   async run({ positionals, out }) {
     const script = scripts[positionals[0] ?? ""];
     if (!script) throw new UsageError("Say which shell: bash, zsh or fish.");
-    // This module is among the commands.
+    // Imported lazily, because the list of commands contains this module.
     const { commands } = await import("./index.ts");
     out.line(script(words(commands)));
   },

@@ -10,7 +10,7 @@ interface Finding {
 }
 
 const DAY_MS = 86_400_000;
-/** Differences between clocks below which signatures and codes of second factors still hold, in milliseconds. */
+/** Clock difference in milliseconds below which signatures and codes of second factors are accepted. */
 const CLOCK_MS = 30_000;
 
 async function reach({ profile }: Context): Promise<Finding[]> {
@@ -33,7 +33,7 @@ async function reach({ profile }: Context): Promise<Finding[]> {
     },
   ];
   const date = Date.parse(response.headers.get("date") ?? "");
-  // The header has whole seconds.
+  // The header is in whole seconds.
   const apart = Math.abs(Date.now() - took / 2 - date - 500);
   if (!Number.isNaN(date))
     findings.push({
@@ -77,7 +77,7 @@ async function token(context: Context): Promise<Finding[]> {
   }
 }
 
-/** Whether events arrive: a proxy that collects answers keeps them back. */
+/** Whether events arrive: a proxy that buffers responses delays them. */
 async function feed(context: Context): Promise<Finding[]> {
   const { profile } = context;
   if (!profile.token) return [];

@@ -1,7 +1,7 @@
 import type { LiveEvent } from "../../index.ts";
 import { type Command, type Context, text } from "../command.ts";
 
-/** Options that say which events are meant. */
+/** Options that select events. */
 export const eventOptions = {
   since: {
     type: "string",
@@ -12,7 +12,7 @@ export const eventOptions = {
   subject: { type: "string", value: "ID", description: "Only events about this record." },
 } as const;
 
-/** The events that a command was asked for. */
+/** The events that the options of a command select. */
 export async function eventsOf(context: Context): Promise<AsyncGenerator<LiveEvent>> {
   const client = await context.connect();
   const after = text(context, "since");
@@ -28,7 +28,7 @@ export async function eventsOf(context: Context): Promise<AsyncGenerator<LiveEve
   });
 }
 
-/** One line of an event: its sequence, when, what, and which record. */
+/** An event as one line: its sequence number, time, name and record. */
 export function eventLine({ sequence, timestamp, type, subjectType, subjectId, changes }: LiveEvent): string {
   const fields = Object.entries(changes ?? {})
     .filter(([name]) => !["updatedAt", "version"].includes(name))

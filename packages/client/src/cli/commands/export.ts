@@ -39,7 +39,7 @@ async function inputOf(context: Context, kind: string): Promise<object> {
   return kind === "report" ? { id, format: format ?? "CSV" } : { id };
 }
 
-/** Writes the file beside its place first: what has its name is whole. */
+/** Writes to a temporary file first, so that a file with the final name is always complete. */
 async function download(url: string, file: string, signal: AbortSignal): Promise<void> {
   const response = await fetch(url, { signal });
   if (!response.ok || !response.body)

@@ -64,7 +64,7 @@ export const jobsList: Command = {
   },
 };
 
-/** A command that changes the jobs that ids or the filter name. */
+/** A command that changes the jobs selected by ids or by the filter. */
 const changing = (name: string, field: string, input: string, summary: string): Command => ({
   name: `jobs ${name}`,
   summary,

@@ -13,18 +13,18 @@ const LOGIN = operation<
   { input: { username: string; password: string; secondFactorCode?: string } }
 >("mutation Login($input: LoginInput!) { login(input: $input) { token expiresAt } }");
 
-/** Asks on the terminal; what is typed is not shown where it is secret. */
+/** Prompts on the terminal; secret input is not shown. */
 async function ask(question: string, secret = false): Promise<string> {
   if (!process.stdin.isTTY)
     throw new UsageError(`${question} cannot be asked for without a terminal: see plat login --help.`);
-  // What is typed is echoed by the interface, to its output.
+  // The readline interface echoes the input to its output.
   const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
   const lines = createInterface({
     input: process.stdin,
     output: secret ? nowhere : process.stderr,
     terminal: true,
   });
-  // The terminal echoes nothing by itself from here on.
+  // From here on, the terminal does not echo by itself.
   if (secret) process.stderr.write(`${question}: `);
   try {
     return await lines.question(secret ? "" : `${question}: `);
@@ -34,7 +34,10 @@ async function ask(question: string, secret = false): Promise<string> {
   }
 }
 
-/** The certificate to trust, in PEM; undefined where that of the service is signed by an authority that the system knows. */
+/**
+ * The certificate to trust, in PEM; undefined if that of the service is signed by an authority that the
+ * system trusts.
+ */
 async function trusted(context: Context, url: string): Promise<string | undefined> {
   const file = text(context, "certificate");
   if (file) return readFile(file, "utf8");

@@ -16,7 +16,7 @@ export const logout: Command = {
     try {
       if (profile.url && profile.token) await (await context.connect()).request(LOGOUT, { input: {} });
     } catch (error) {
-      // An access token has no session, and one that has ended needs no end.
+      // An access token has no session to end, and the session may have ended already.
       if (!isPlatError(error)) throw error;
       if (!["UNAUTHENTICATED", "FORBIDDEN", "BAD_USER_INPUT"].includes(error.code)) throw error;
     }

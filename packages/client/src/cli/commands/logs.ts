@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { type Command, exitCodes, text, UsageError } from "../command.ts";
 
-/** Fields that each line has, and that say little of one request. */
+/** Fields of each line that are of little use for a single request. */
 const COMMON = new Set(["level", "time", "service", "requestId", "msg", "event"]);
 
 export const logs: Command = {

@@ -3,7 +3,7 @@ import { errorOf, PlatError } from "../../index.ts";
 import { type Command, type Context, exitCodes, text, texts, UsageError } from "../command.ts";
 import { operation } from "../queries.ts";
 
-/** JSON where it is some, else the text itself. */
+/** The parsed value if it is JSON, otherwise the text itself. */
 function valueOf(given: string): unknown {
   try {
     return JSON.parse(given);

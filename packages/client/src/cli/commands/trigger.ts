@@ -4,13 +4,13 @@ import { operation } from "../queries.ts";
 interface Trigger {
   mutation: string;
   input: string;
-  /** The input, from the project and the record that were named. */
+  /** The input, from the given project and record. */
   of(given: { projectId: string; id: string | undefined }): Record<string, unknown>;
-  /** What has to be named. */
+  /** The required options. */
   needs: "project" | "id";
 }
 
-/** A mutation for each event: what happens is real, and so is the event. */
+/** A mutation for each event name: it is executed, so the event is real. */
 const triggers: Readonly<Record<string, Trigger>> = {
   "lead.created": {
     mutation: "createLead",
@@ -39,7 +39,7 @@ const triggers: Readonly<Record<string, Trigger>> = {
   },
 };
 
-/** Organizations in which nobody minds: that of the demo. */
+/** Organizations in which test events do no harm: that of the demo. */
 const DEMO = "larkfield-homes";
 
 async function requireDemo(context: Context): Promise<void> {

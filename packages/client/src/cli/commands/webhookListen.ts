@@ -3,7 +3,7 @@ import type { LiveEvent } from "../../index.ts";
 import { type Command, type Context, text, UsageError } from "../command.ts";
 import { eventOptions, eventsOf } from "./eventsTail.ts";
 
-/** The headers that the service signs a webhook with, by https://www.standardwebhooks.com. */
+/** The headers with the signature of a webhook, according to https://www.standardwebhooks.com. */
 export function signed(id: string, body: string, secret: string, now = Date.now()): Record<string, string> {
   const timestamp = String(Math.floor(now / 1_000));
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
@@ -11,7 +11,7 @@ export function signed(id: string, body: string, secret: string, now = Date.now(
   return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
 }
 
-/** Waits between attempts, in milliseconds. */
+/** Pauses between attempts, in milliseconds. */
 const WAITS = [0, 1_000, 5_000];
 
 async function forward(event: LiveEvent, to: URL, secret: string, { out, signal }: Context): Promise<void> {
