@@ -11,11 +11,11 @@
 const SETS = { viewer_organizations: 0, viewer_projects: 1, viewer_own_projects: 2 } as const;
 export type SetName = keyof typeof SETS;
 
-/** Comments around a part that has rows only if the viewer has the permission in one of the set. */
-export const beginOfBranch = (set: SetName, permission: string): string => `/* if ${set} ${permission} */`;
-export const END_OF_BRANCH = "/* end if */";
-
-const branches = /\/\* if (\w+) ([\w.]+) \*\/[^]*?\/\* end if \*\//g;
+/** The end of a part that has rows only if the set is not empty of which its beginning, `if …`, has the function. */
+const END_OF_BRANCH = "/* end if */";
+const branches = /\/\* if (\w+) \*\/([^]*?)\/\* end if \*\//g;
+/** The first call of a function, with the permission it asks for. */
+const callOf = (set: string) => new RegExp(String.raw`"${set}"\('([\w.]+)'\)`);
 const REMOVED = "/* removed */";
 
 /** The conditional parts of a statement, and its texts by which of them are kept. */
@@ -56,9 +56,9 @@ export function withUsedBranches(
 function branchedOf(text: string): Branched {
   const found = known.get(text);
   if (found) return found;
-  const conditions = [...text.matchAll(branches)].map(([, set, permission]) => ({
+  const conditions = [...text.matchAll(branches)].map(([, set, branch]) => ({
     set: set as SetName,
-    permission: permission!,
+    permission: callOf(set!).exec(branch!)![1]!,
   }));
   if (characters > MOST_CHARACTERS) {
     known.clear();

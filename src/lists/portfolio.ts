@@ -10,7 +10,7 @@
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { beginOfBranch, END_OF_BRANCH, type SetName } from "../database/usedBranches.ts";
+import type { SetName } from "../database/usedBranches.ts";
 import { conditions, customPlan, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
 import { follows, isUniform } from "./follows.ts";
@@ -55,9 +55,14 @@ function setOf(name: SetName, permission: string) {
   return sql`${sql.identifier("app_hidden", name)}(${sql.literal(permission)})`;
 }
 
-/** A part of a list that has rows only if such a set is not empty; see src/database/usedBranches.ts. */
-const onlyIf = (set: SetName, permission: string, branch: SQL) =>
-  sql`${sql.raw(beginOfBranch(set, permission))} ${branch} ${sql.raw(END_OF_BRANCH)}`;
+/** The beginnings of parts that have rows only if a set is not empty; see src/database/usedBranches.ts. */
+const conditionOf: Record<SetName, SQL> = {
+  viewer_organizations: sql`/* if viewer_organizations */`,
+  viewer_projects: sql`/* if viewer_projects */`,
+  viewer_own_projects: sql`/* if viewer_own_projects */`,
+};
+/** A part of a list that has no rows if a set is empty. The first call of its function has the permission. */
+const onlyIf = (set: SetName, branch: SQL) => sql`${conditionOf[set]} ${branch} /* end if */`;
 
 /** Whether an id is in such a set, which is evaluated once; null counts as empty. */
 function among(id: SQL, set: SQL | null): SQL {
@@ -234,7 +239,6 @@ function scopeBranches(table: PortfolioTable, request: PortfolioRequest, filter:
     : [
         onlyIf(
           "viewer_organizations",
-          table.permission,
           branch(
             sql`unnest(${setOf("viewer_organizations", table.permission)})`,
             [sql`t.organization_id = s.id`],
@@ -243,7 +247,6 @@ function scopeBranches(table: PortfolioTable, request: PortfolioRequest, filter:
         ),
         onlyIf(
           "viewer_projects",
-          table.permission,
           branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], {
             columns: ["project_id"],
             split: true,
@@ -255,7 +258,6 @@ function scopeBranches(table: PortfolioTable, request: PortfolioRequest, filter:
     branches.push(
       onlyIf(
         "viewer_own_projects",
-        table.permission,
         branch(
           chosen ? sql`(${chosen} intersect select unnest(${ownProjects}))` : sql`unnest(${ownProjects})`,
           [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
@@ -292,7 +294,6 @@ function alsoBranch(
   const project = sql`t.project_id`;
   return onlyIf(
     "viewer_organizations",
-    other,
     branch(
       sql`(select unnest(${setOf("viewer_organizations", other)}) as id except select unnest(${setOf("viewer_organizations", permission)}))`,
       [
@@ -368,26 +369,19 @@ export function portfolioRowsSql(table: PortfolioTable, filter: PortfolioRequest
   const projects = setOf("viewer_projects", permission);
   const ownProjects = columns.has("assignee_id") ? setOf("viewer_own_projects", permission) : null;
   const live = columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
-  const part = (set: SetName, by: string, ...where: SQL[]) =>
+  const part = (set: SetName, ...where: SQL[]) =>
     onlyIf(
       set,
-      by,
       sql`select ${usedColumns} from ${sql.identifier(...table.source)} t where ${sql.join([...where, ...live], " and ")}`,
     );
   const parts = [
-    part(
-      "viewer_organizations",
-      permission,
-      among(sql`t.organization_id`, organizations),
-      isNotEmpty(organizations),
-    ),
-    part("viewer_projects", permission, among(sql`t.project_id`, projects), isNotEmpty(projects)),
+    part("viewer_organizations", among(sql`t.organization_id`, organizations), isNotEmpty(organizations)),
+    part("viewer_projects", among(sql`t.project_id`, projects), isNotEmpty(projects)),
   ];
   if (ownProjects && !table.also)
     parts.push(
       part(
         "viewer_own_projects",
-        permission,
         sql`t.assignee_id = (select app_public.current_user_id())`,
         among(sql`t.project_id`, ownProjects),
       ),
@@ -397,7 +391,6 @@ export function portfolioRowsSql(table: PortfolioTable, filter: PortfolioRequest
     parts.push(
       part(
         "viewer_organizations",
-        table.also.permission,
         sql`t.organization_id = any (array(select unnest(${others}) except select unnest(${organizations})))`,
         ...table.also.nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
         sql`(${among(sql`t.project_id`, projects)}) is not true`,
@@ -499,7 +492,6 @@ export function projectSql(
     branch(["project_id"], sql`${id} <> all ${own}`, ...part),
     onlyIf(
       "viewer_own_projects",
-      table.permission,
       branch(
         ["assignee_id", "project_id"],
         sql`t.assignee_id = (select app_public.current_user_id())`,

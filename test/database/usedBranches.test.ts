@@ -1,14 +1,9 @@
 /** Which parts of a list are sent to the database. */
 import { expect, test } from "@jest/globals";
-import {
-  beginOfBranch,
-  END_OF_BRANCH,
-  withUsedBranches,
-  type SetName,
-} from "../../src/database/usedBranches.ts";
+import { withUsedBranches, type SetName } from "../../src/database/usedBranches.ts";
 
 const part = (set: SetName, text: string, permission = "lead.read") =>
-  `${beginOfBranch(set, permission)} ${text} ${END_OF_BRANCH}`;
+  `/* if ${set} */ ${text} in "app_hidden"."${set}"('${permission}') /* end if */`;
 const [ofOrganizations, ofProjects, own] = [
   part("viewer_organizations", "select 1 where a = $1"),
   part("viewer_projects", "select 2 where a = $1 union all select 3"),
