@@ -4,7 +4,7 @@
  * PERF: a list has a part for each way to have access to a record: by organization, by project, or by assignment. Most
  * viewers have one of them, but PostgreSQL prepares all of them for each execution, which takes as long as reading a
  * page. The sets of the viewer are sent along with the statement and are checked in the same round trip, so that a part
- * whose set is empty can be left out. src/lists/portfolio.ts marks these parts; policies apply in any case.
+ * whose set is empty can be omitted. src/lists/portfolio.ts marks these parts; policies apply in any case.
  */
 
 /** Sets of app_hidden.handed_access, by the function that returns them. */
