@@ -11,7 +11,7 @@
 const SETS = { viewer_organizations: 0, viewer_projects: 1, viewer_own_projects: 2 } as const;
 export type SetName = keyof typeof SETS;
 
-/** The end of a part that has rows only if the set is not empty of which its beginning, `if …`, has the function. */
+/** End of a part that has no rows if a set is empty. The part begins with `if` and the function of the set. */
 const END_OF_BRANCH = "/* end if */";
 const branches = /\/\* if (\w+) \*\/([^]*?)\/\* end if \*\//g;
 /** The first call of a function, with the permission it asks for. */
