@@ -245,10 +245,13 @@ function ofBlocks({ source, definition }: Routine, predicates: ReadonlySet<strin
       };
     }),
     ...[...predicates].flatMap((predicate) =>
-      [...code.matchAll(new RegExp(`\\b${predicate.replace(".", "\\.")}\\(`, "g"))].map(({ index }) => {
-        const to = endOfCall(code, index);
-        return changed(index, to, "true", `${line(source.slice(index, to))} → true`);
-      }),
+      // Not what names it, such as a comment on the function.
+      [...code.matchAll(new RegExp(`(?<!\\bfunction\\s+)\\b${predicate.replace(".", "\\.")}\\(`, "gi"))].map(
+        ({ index }) => {
+          const to = endOfCall(code, index);
+          return changed(index, to, "true", `${line(source.slice(index, to))} → true`);
+        },
+      ),
     ),
   ];
 }
