@@ -130,13 +130,17 @@ async function tryRows(trial: RowTrial, open: Mutant[]): Promise<void> {
 async function tryOperations(trial: OperationTrial, open: Mutant[]): Promise<void> {
   console.log(`operations: no input for ${trial.untried.join(", ") || "none"}`);
   let died = 0;
-  for (const [index, mutant] of open.entries()) {
-    const noticed = await trial.notices(mutant);
-    if (noticed) died++;
-    await note(mutant, noticed && `test/fuzz/requirements.test.ts: ${noticed}`, ["operations"]);
-    if ((index + 1) % 20 === 0) console.log(`operations: ${index + 1}/${open.length}, ${died} killed`);
+  try {
+    for (const [index, mutant] of open.entries()) {
+      const noticed = await trial.notices(mutant);
+      if (noticed) died++;
+      await note(mutant, noticed && `test/fuzz/requirements.test.ts: ${noticed}`, ["operations"]);
+      if ((index + 1) % 20 === 0) console.log(`operations: ${index + 1}/${open.length}, ${died} killed`);
+    }
+  } finally {
+    // The end of the cluster, which its connections do not survive, would hide an error.
+    await trial.end();
   }
-  await trial.end();
 }
 
 async function tryTests(open: Mutant[]): Promise<void> {
