@@ -170,6 +170,13 @@ describe("merged and converted leads", () => {
   const bothNegotiate = `update app_public.negotiations n set lead_id = x.lead, unit_id = i.unit, status = 'OPEN'
     from refusals.ids i, (select n.id, (array[i.lead, i.other_lead])[row_number() over (order by n.id)] as lead
       from app_public.negotiations n, refusals.ids i order by n.id limit 2) x where x.id = n.id`;
+  /** The lead, of the seller, was merged into the other one. */
+  const merged = (moved: string, other = "assignee_id = null") => `
+    update app_public.leads l set deleted_at = now(), merged_into_id = i.other_lead, assignee_id =
+      (select user_id from app_hidden.user_identities where email = 'sofia@plat.example') from refusals.ids i where l.id = i.lead;
+    update app_public.leads l set ${other} from refusals.ids i where l.id = i.other_lead;
+    insert into app_private.merged_leads (lead_id, into_id, direct_into_id, merged_at, filled, new_tags, facts, moved)
+      select lead, other_lead, other_lead, now(), '{}', '{}', '{}', ${moved} from refusals.ids`;
   refuses({
     "a deleted lead cannot be merged": {
       call: "app_private.merge_duplicates(lead, nothing)",
@@ -186,6 +193,33 @@ describe("merged and converted leads", () => {
           from app_public.buyers b, refusals.ids i where b.status <> 'CANCELLED' order by b.id limit 2) x where x.id = b.id`,
       call: "app_private.merge_duplicates(lead, other_lead)",
       says: "Both leads have a purchase without a home",
+    },
+    "a merged lead is not separated from one that the viewer may not change": {
+      as: "sofia",
+      given: merged("'{}'", "assignee_id = null"),
+      call: "app_private.unmerge_lead(lead)",
+      says: "There is no such lead.",
+    },
+    "a merged lead is not separated from one that was deleted": {
+      as: "demo",
+      given: merged("'{}'", "deleted_at = now()"),
+      call: "app_private.unmerge_lead(lead)",
+      says: "The lead that it was merged into has been deleted.",
+    },
+    "a merged lead is not separated without a record of what moved": {
+      as: "demo",
+      given: merged("null"),
+      call: "app_private.unmerge_lead(lead)",
+      says: "This lead was merged by an earlier version",
+    },
+    "a cancelled purchase does not reopen a lead with a reservation whose person registered again": {
+      given: `update app_public.leads l set status = 'CONVERTED', email = 'twice@example.com' from refusals.ids i where l.id = i.lead;
+        update app_public.leads l set email = 'twice@example.com' from refusals.ids i where l.id = i.other_lead;
+        update app_public.buyers b set lead_id = i.lead from refusals.ids i where b.id = i.purchase;
+        update app_public.reservations r set lead_id = i.lead, deleted_at = null, status = 'PENDING' from refusals.ids i
+          where r.id = (select min(id::text)::uuid from app_public.reservations)`,
+      call: "app_private.reopen_lead((select b from app_public.buyers b where b.id = purchase))",
+      says: "The lead of this purchase has an open reservation",
     },
     "a purchase is of either a unit or a lot": {
       as: "demo",
@@ -316,6 +350,18 @@ describe("conditions of the caller are checked again by the function that acts",
       call: "app_private.require_execution(execution)",
       says: "workflow.run",
     },
+    "a workflow is run by whoever may run it": {
+      as: "demo",
+      scopes: "org.member,workflow.read",
+      call: "app_private.require_workflow(workflow, 'id')",
+      says: "This requires the permission workflow.run",
+    },
+    "a price is changed by a percentage by whoever may read it": {
+      as: "demo",
+      scopes: "project.read,inventory.manage",
+      call: "app_public.update_units(project, ids => array[unit::text]::app_public.id_or_slug[], price_delta_percent => 5)",
+      says: "A change by percentage requires the permission inventory.read",
+    },
     "an unknown execution": {
       as: "demo",
       call: "app_hidden.see_execution(nothing)",
@@ -359,6 +405,17 @@ describe("conditions of the caller are checked again by the function that acts",
       as: "sofia",
       call: "app_hidden.begin_import('importUnits', private_project::text, '{}')",
       says: "There is no such project.",
+    },
+    "an import into an archived project": {
+      as: "demo",
+      given: "update app_public.projects set archived_at = now()",
+      call: "app_private.start_import('importLeads', project)",
+      says: "This project is archived and read-only",
+    },
+    "a report of more values than a condition can have": {
+      call: `app_hidden.report_condition(${row("app_hidden.report_columns", "'name', 'id', 'type', 'ID'")},
+        (select jsonb_agg(gen_random_uuid()) from generate_series(1, 1001)), 'filter.id')`,
+      says: "Use at most 1000 values.",
     },
     "the floor plans of a public project of others": {
       as: "sofia",
@@ -440,6 +497,25 @@ describe("signed agreements", () => {
       given: agreement("signing_provider = 'DOCUSIGN', status = 'DRAFT', sent_at = null, viewed_at = null"),
       call: "app_hidden.update_record(null::app_public.agreements, jsonb_build_object('id', agreement, 'status', 'SENT'))",
       says: "There are no signers yet",
+    },
+    "by at most 20 people": {
+      as: "demo",
+      given: `${agreement("status = 'DRAFT'")}; ${signer("WAITING").replace("select nothing", "select gen_random_uuid()")}, generate_series(1, 20)`,
+      call: "app_hidden.create_record(null::app_public.agreement_signers, jsonb_build_object('agreement_id', agreement, 'role', 'BUYER', 'name', 'Bea', 'email', 'b@example.com'))",
+      says: "An agreement can have at most 20 signers.",
+    },
+    "by the people whom its provider knows": {
+      as: "demo",
+      given: `${signer("INVITED")}; ${agreement("signing_provider = 'DOCUSIGN'")}`,
+      call: "app_hidden.update_record(null::app_public.agreement_signers, jsonb_build_object('id', nothing, 'name', 'Ben'))",
+      says: "The signers of an agreement at a provider cannot be changed",
+    },
+    "with a code by text message only by whoever has a phone": {
+      as: "sofia",
+      given: `${signer("INVITED")}; update app_public.users set email_verified_at = now();
+        update app_public.agreement_signers s set email = 'sofia@plat.example' from refusals.ids where s.id = nothing`,
+      call: "app_public.request_signing_code(nothing, null, 'SMS')",
+      says: "This signer has no phone number",
     },
     "more than 100 versions": {
       as: "demo",
@@ -639,6 +715,218 @@ describe("options of a personalization", () => {
   });
 });
 
+describe("records that are written", () => {
+  const create = (table: string, values: string) =>
+    `app_hidden.create_record(null::app_public.${table}, jsonb_build_object(${values}))`;
+  const update = (table: string, values: string) =>
+    `app_hidden.update_record(null::app_public.${table}, jsonb_build_object(${values}))`;
+  const personalization = `insert into app_public.personalizations (id, organization_id, project_id, unit_id, title, status)
+    select nothing, home, project, unit, 'Kitchen', 'DRAFT' from refusals.ids`;
+  const promotion = (id: string) => `insert into app_public.promotions
+      (id, organization_id, project_id, title, kind, applies_to, amount, status, stackable, starts_at)
+    select ${id}, home, project, 'Spring', 'PRICE_REDUCTION', 'PROJECT', 1000, 'ACTIVE', false, now() from refusals.ids`;
+  const credit = (promotion: string) =>
+    create(
+      "personalization_credits",
+      `'personalization_id', nothing, 'title', 'Spring', 'amount', 1, 'promotion_id', ${promotion}`,
+    );
+  refuses({
+    "a claim is of a lot that there is": {
+      call: "app_private.take_claim(null, nothing, 'HOLD', 'unit_hold', nothing)",
+      says: "There is no such lot.",
+    },
+    "a home is not claimed apart from its lot": {
+      given: `update app_public.units u set lot_id = (select l.id from app_public.lots l limit 1)
+        from refusals.ids i where u.id = i.unit; update app_public.lots set deleted_at = now()`,
+      call: "app_private.take_claim(unit, null, 'HOLD', 'unit_hold', nothing)",
+      says: "The unit was moved to another lot concurrently",
+    },
+    "a reservation is of a unit or a lot": {
+      as: "demo",
+      call: create("reservations", "'lead_id', lead"),
+      says: "Specify either the unit or the lot.",
+    },
+    "a reservation is of a unit that there is": {
+      as: "demo",
+      given: "update app_public.units u set deleted_at = now() from refusals.ids i where u.id = i.unit",
+      call: create("reservations", "'lead_id', lead, 'unit_id', unit"),
+      says: "There is no such unit.",
+    },
+    "a reservation is of a lead that there is": {
+      given: "update app_public.leads l set deleted_at = now() from refusals.ids i where l.id = i.lead",
+      call: create("reservations", "'lead_id', lead, 'unit_id', unit"),
+      says: "There is no such lead",
+    },
+    "a reservation becomes a purchase by the conversion of its lead": {
+      given:
+        "select set_config('plat.service', 'on', true); update app_public.reservations set purchase_id = null, status = 'CONFIRMED'",
+      call: update(
+        "reservations",
+        "'id', (select r.id from app_public.reservations r where r.deleted_at is null limit 1), 'status', 'CONVERTED'",
+      ),
+      says: "Use convertLead to convert a reservation to a purchase.",
+    },
+    "a purchase is of a reservation of its project": {
+      call: create(
+        "buyers",
+        "'project_id', private_project, 'first_name', 'Bea', 'reservation_id', (select r.id from app_public.reservations r where r.project_id = project limit 1)",
+      ),
+      says: "There is no such reservation in this project.",
+    },
+    "a purchase is assigned to somebody who sells in its project": {
+      call: update(
+        "buyers",
+        "'id', purchase, 'assignee_id', (select user_id from app_hidden.user_identities where email = 'laura@plat.example')",
+      ),
+      says: "A purchase can only be assigned to a member of an organization that sells in its project.",
+    },
+    "a purchase that is closed has a closing date": {
+      as: "demo",
+      given:
+        "update app_public.buyers b set status = 'CLOSED', purchase_date = '2026-01-05', closing_date = '2026-01-05' from refusals.ids i where b.id = i.purchase",
+      call: update("buyers", "'id', purchase, 'closing_date', null"),
+      says: "closingDate may not be null",
+    },
+    "a cancelled purchase gets no documents": {
+      as: "demo",
+      given:
+        "alter table app_public.buyers drop constraint buyers_reason; update app_public.buyers b set status = 'CANCELLED' from refusals.ids i where b.id = i.purchase",
+      call: create(
+        "buyer_documents",
+        "'buyer_id', purchase, 'file', jsonb_build_object('checksum', repeat('0', 64), 'filename', 'b.pdf')",
+      ),
+      says: "This purchase was cancelled.",
+    },
+    "no buyer is invited in an archived project": {
+      as: "demo",
+      given: "update app_public.projects set archived_at = now()",
+      call: "app_public.invite_buyer(purchase, 'bea@example.com', null)",
+      says: "This project is archived and read-only",
+    },
+    "a negotiation is with the lead of its purchase": {
+      as: "demo",
+      given:
+        "update app_public.buyers b set lead_id = i.lead, unit_id = i.unit, status = 'FIRM' from refusals.ids i where b.id = i.purchase",
+      call: create("negotiations", "'unit_id', unit, 'buyer_id', purchase, 'lead_id', other_lead"),
+      says: "The buyer was not converted from this lead.",
+    },
+    "a personalization is of a purchase in the project of its unit": {
+      as: "demo",
+      given:
+        "update app_public.buyers b set project_id = i.private_project from refusals.ids i where b.id = i.purchase",
+      call: create("personalizations", "'unit_id', unit, 'buyer_id', purchase, 'title', 'Kitchen'"),
+      says: "There is no such buyer in the project of the unit.",
+    },
+    "a discount is on a category of its project": {
+      as: "demo",
+      given: `${personalization}; update app_public.spec_categories set project_id = i.private_project from refusals.ids i`,
+      call: create(
+        "personalization_discounts",
+        "'personalization_id', nothing, 'title', 'Spring', 'percent', 1, 'category_id', (select c.id from app_public.spec_categories c limit 1)",
+      ),
+      says: "There is no such category in the project.",
+    },
+    "a credit is of a promotion of its project": {
+      as: "demo",
+      given: `${personalization}; ${promotion("lead")}; update app_public.promotions set project_id = i.private_project from refusals.ids i`,
+      call: credit("lead"),
+      says: "There is no such promotion in the project.",
+    },
+    "a promotion is not combined with another": {
+      as: "demo",
+      given: `${personalization}; ${promotion("lead")}; insert into app_public.personalization_credits
+        (id, organization_id, project_id, personalization_id, title, amount, promotion_id)
+          select unit, home, project, nothing, 'Spring', 1, lead from refusals.ids`,
+      call: credit("lead"),
+      says: "This promotion cannot be combined with another one.",
+    },
+    "a promotion does not begin ended": {
+      as: "demo",
+      call: create(
+        "promotions",
+        "'project_id', project, 'title', 'Spring', 'kind', 'PRICE_REDUCTION', 'amount', 1, 'status', 'ENDED'",
+      ),
+      says: "A new record cannot have the initial status ENDED.",
+    },
+    "a promotion lists at most 5,000 homes": {
+      as: "demo",
+      call: create(
+        "promotions",
+        `'project_id', project, 'title', 'Spring', 'kind', 'PRICE_REDUCTION', 'amount', 1, 'applies_to', 'UNITS',
+          'unit_ids', (select jsonb_agg(gen_random_uuid()) from generate_series(1, 5001))`,
+      ),
+      says: "A promotion can list at most 5,000 records",
+    },
+    "an option excludes others of its project": {
+      as: "demo",
+      given: `update app_public.spec_options o set project_id = i.private_project from refusals.ids i
+        where o.id <> (select min(id::text)::uuid from app_public.spec_options)`,
+      call: update(
+        "spec_options",
+        `'id', (select min(id::text) from app_public.spec_options), 'excluded_option_ids',
+          (select jsonb_build_array(max(id::text)) from app_public.spec_options)`,
+      ),
+      says: "There is no such option in this project.",
+    },
+    "a task is for something": {
+      as: "demo",
+      call: create("tasks", "'title', 'Call'"),
+      says: "Specify the lead, the buyer, the project or the organization that the task is for.",
+    },
+    "no unit is added to an archived project": {
+      as: "demo",
+      given: "update app_public.projects set archived_at = now()",
+      call: create("units", "'project_id', project, 'number', 'X1'"),
+      says: "This project is archived and read-only",
+    },
+    "an agent is of an organization that there is": {
+      given:
+        "update app_public.organizations o set deleted_at = now() from refusals.ids i where o.id = i.home",
+      call: create("agents", "'organization_id', home, 'name', 'Ann'"),
+      says: "There is no such organization.",
+    },
+    "a slug that somebody takes at the moment is taken": {
+      as: "demo",
+      given:
+        "create or replace function app_private.takes_slug(table_name text, slug text) returns boolean language sql as 'select false'",
+      call: update("projects", "'id', project, 'slug', 'another-slug'"),
+      says: "This slug is taken; choose another.",
+    },
+    "a collection has at most 1,000 projects": {
+      as: "demo",
+      call: create(
+        "project_collections",
+        "'organization_id', home, 'title', 'All', 'project_ids', (select jsonb_agg(gen_random_uuid()) from generate_series(1, 1001))",
+      ),
+      says: "A collection can have at most 1,000 projects.",
+    },
+    "a part in a project does not become its owner's": {
+      as: "demo",
+      call: update(
+        "project_organizations",
+        "'id', (select a.id from app_public.project_organizations a where a.organization_id = sellers and a.project_id = project), 'role', 'OWNER'",
+      ),
+      says: "The role of the owner of a project cannot be changed.",
+    },
+    "a report is no longer than 100,000 characters": {
+      as: "demo",
+      call: create(
+        "custom_reports",
+        "'organization_id', home, 'title', 'Long', 'subject', 'LEADS', 'columns', '[]'::jsonb, 'filter', jsonb_build_object('name', repeat('x', 100000))",
+      ),
+      says: "A report can have at most 100,000 characters.",
+    },
+    "an export is no longer than 100,000 characters": {
+      as: "demo",
+      call: create(
+        "custom_exports",
+        "'organization_id', home, 'title', 'Long', 'subject', 'LEADS', 'format', 'CSV', 'columns', '[]'::jsonb, 'filter', jsonb_build_object('name', repeat('x', 100000))",
+      ),
+      says: "An export can have at most 100,000 characters.",
+    },
+  });
+});
+
 describe("executions of workflows", () => {
   const work = (input: string) => `array[row(execution, 1, ${input}::jsonb)::app_private.step_work]`;
   const step = (config: string) => row("app_public.workflow_steps", `'config', '${config}'::jsonb`);
@@ -756,6 +1044,47 @@ describe("accounts and organizations", () => {
       as: "demo",
       call: "app_public.jobs(organization_id => home::text, before_id => 'nothing', most => 10)",
       says: "Specify the id of a job.",
+    },
+    "an organization that is gone": {
+      given:
+        "update app_public.organizations o set deleted_at = now() from refusals.ids i where o.id = i.home",
+      call: "app_private.schedule_organization_deletion(home, 'Closed', false)",
+      says: "There is no such organization.",
+    },
+    "an organization that has moved to another installation": {
+      given: `insert into app_private.organization_moves (organization_id, slug, status, url) select home, 'larkfield', 'MOVED', 'https://plat.example' from refusals.ids`,
+      as: "demo",
+      call: "app_hidden.record_id('organizations', home::text)",
+      says: "This organization is on another server",
+    },
+    "an invitation with a long message": {
+      as: "demo",
+      call: "app_public.create_organization_invite(home, 'bea@example.com', 'MEMBER', repeat('x', 2001))",
+      says: "A message can have at most 2,000 characters.",
+    },
+    "more sessions than are ended at once": {
+      as: "demo",
+      call: "app_public.logout(array(select gen_random_uuid() from generate_series(1, 101)))",
+      says: "At most 100 sessions can be ended at a time.",
+    },
+    "more tickets of streams than somebody uses": {
+      given: `insert into app_private.stream_tickets (ticket_sha256, user_id, token_sha256, expires_at)
+        select sha256(n::text::bytea), user_id, 'x', now() + interval '1 minute' from generate_series(1, 100) n, app_hidden.user_identities where email = 'demo@plat.example'`,
+      call: "app_private.issue_stream_ticket('x', (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), null, null, now() + interval '1 hour')",
+      says: "There are too many tickets that were not used",
+    },
+    "a clock more than ten years ahead": {
+      as: "demo",
+      given: "update app_public.organizations set is_sandbox = true, clock_ahead_seconds = 3660 * 86400",
+      call: "app_public.advance_sandbox_clock(home, 1)",
+      says: "The clock of a sandbox can be at most ten years ahead",
+    },
+    "a secret that was made for another webhook": {
+      as: "demo",
+      given: `insert into app_public.webhooks (id, organization_id, url, events, status, secret_prefix)
+        select nothing, home, 'https://example.com', '{lead.*}', 'ENABLED', 'whsec_' from refusals.ids`,
+      call: "app_public.rotate_webhook_secret(nothing, jsonb_build_object('webhook', home))",
+      says: "Use the id exactly as the API returned it.",
     },
     "a second request to delete an organization": {
       as: "demo",
