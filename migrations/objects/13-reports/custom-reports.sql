@@ -86,7 +86,7 @@ begin
     from (new.columns, new.filter, new.group_by) then
     return new;
   end if;
-  if length(new.columns::text) + length(new.filter::text) > 100000 then
+  if length(concat(new.columns, new.filter)) > 100000 then
     perform app_hidden.refuse_report('A report can have at most 100,000 characters.', 'filter');
   end if;
   new.group_by := coalesce(new.group_by, '{}');
