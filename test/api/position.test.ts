@@ -1,6 +1,8 @@
 /** Positions: how far the data of a response reach, and requests that require a position. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "pg";
 import { parseLsn, Positions } from "../../src/database/position.ts";
+import { awaitReplay } from "../../src/database/replicas.ts";
 import { type Answer, type Api, type Person, startApi } from "../harness/api.ts";
 
 let api: Api;
@@ -104,4 +106,12 @@ test("an invalid position, one of another database or one not reached is refused
   ]);
   const { rows } = await api.owner.query("select from app_public.organizations where name = 'Refused'");
   expect(rows).toEqual([]);
+});
+
+test("a server that is no standby is not taken for a replica that has replayed a position", async () => {
+  const client = new Client({ connectionString: api.database.authenticatorUrl });
+  await client.connect();
+  const awaiting = client.query({ ...awaitReplay, values: ["0/0"] });
+  await expect(awaiting).rejects.toMatchObject({ code: "PLAT4" });
+  await client.end();
 });

@@ -45,7 +45,7 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
   },
   {
     pattern:
-      /^app_(public|hidden|private)\.(accept_contact_message|begin_lead_email|convert_lead|create_(buyer|lead|offer|personalization|reservation|unit_hold)|delete_(organization_avatar|project_organization)|jobs_organization|may_upload|remind_agreement_signer|require_(import|operator|whole_account)|suggest_lead_email|update_(appointment|buyer|lead|leads|negotiation|personalization|project_organization|unit_hold|workflow)|upsert_leads)\(.*\): perform app_hidden\.require_viewer\(\) → nothing$/,
+      /^app_(public|hidden|private)\.(accept_contact_message|begin_lead_email|begin_representative|convert_lead|create_(buyer|lead|offer|personalization|reservation|unit_hold)|delete_(organization_avatar|project_organization)|jobs_organization|may_upload|remind_agreement_signer|require_(import|operator|whole_account)|suggest_lead_email|update_(appointment|buyer|lead|leads|negotiation|personalization|project_organization|unit_hold|workflow)|upsert_leads)\(.*\): perform app_hidden\.require_viewer\(\) → nothing$/,
     reason:
       "Operations begin so. Without it the first function that they call, which writes records or asks for a permission, tells visitors the same (test/schema/visitors.test.ts).",
   },
@@ -78,5 +78,14 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
   {
     pattern: /^app_hidden\.viewer_holds\(\): and h\.deleted_at IS NULL → true$/,
     reason: "The policies of unit_holds ask it too, and no operation deletes a hold.",
+  },
+  {
+    pattern: /^app_public\.signing_requests\(\): perform app_hidden\.require_viewer\(\) → nothing$/,
+    reason: "Visitors may not execute it, and sign nothing.",
+  },
+  {
+    pattern: /^grant EXECUTE on function app_hidden\.dry_run_events\(integer\) to plat_anonymous$/,
+    reason:
+      "What viewers may call of app_hidden is granted to visitors too by default; they are told to sign in before a dry run.",
   },
 ];

@@ -199,6 +199,18 @@ test("a migration that changes events meanwhile makes the rewriting start again"
   }
 });
 
+test("while another process makes or rewrites partitions, neither is done", async () => {
+  const other = await connect();
+  await other.query("begin; select pg_advisory_xact_lock(7528006)");
+  const busy = {
+    code: "55P03",
+    message: "another process makes the partitions of events",
+  };
+  await expect(step(people.owner)).rejects.toMatchObject(busy);
+  await expect(query("select app_private.make_event_partitions()")).rejects.toMatchObject(busy);
+  await other.end();
+});
+
 test("the task frees the space of all emptied quarters, and finds nothing the next time", async () => {
   const sizes = await partitions();
   const before = await contents();

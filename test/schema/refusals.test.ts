@@ -417,6 +417,15 @@ describe("conditions of the caller are checked again by the function that acts",
         (select jsonb_agg(gen_random_uuid()) from generate_series(1, 1001)), 'filter.id')`,
       says: "Use at most 1000 values.",
     },
+    "a report in an order of nothing": {
+      as: "demo",
+      call: `app_hidden.report_query('LEADS', home, null, '["status"]', '{}', '{}', '[1]')`,
+      says: 'Must be the name of a column, or {"column": …, "direction": …}.',
+    },
+    "the description of an enumeration without some of its values": {
+      call: `app_private.describe_enum('lead_origin', 'Where leads come from.', array[array['PHONE', 'By phone.']])`,
+      says: "The enumeration lead_origin has the values",
+    },
     "the floor plans of a public project of others": {
       as: "sofia",
       call: "app_public.export_floor_plans(project::text)",
