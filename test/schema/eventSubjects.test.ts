@@ -56,14 +56,14 @@ beforeAll(async () => {
      union select 'purchase.own' order by 1`,
   );
   permissions = rows.map(({ permission }) => permission);
-  // One event of each record of the project View that is not deleted, and no others.
+  // One event of each record of the project View, also of those that are deleted, and no others.
   await client.query(`set session_replication_role = replica; delete from app_public.events`);
   for (const { subject, table } of kinds)
     await client.query(
       `insert into app_public.events (id, stream_id, organization_id, project_id, sequence, name, subject_type, subject_id, data)
        select gen_random_uuid(), r.organization_id, r.organization_id, r.project_id, row_number() over () + $3, $1 || '.updated', $1, r.id, '{}'
        from ${table} r join rows.labels l on l.relation = $2::regclass and l.key = r.id::text
-       where l.label like 'View/%' and l.label not like '%deleted%'`,
+       where l.label like 'View/%'`,
       [subject, table, 1000 * kinds.findIndex((kind) => kind.subject === subject)],
     );
   await client.query(`set session_replication_role = origin;
