@@ -43,6 +43,8 @@ beforeAll(async () => {
         and b.user_id is null and b.status <> 'CANCELLED' order by b.id limit 1) as purchase,
       (select d.id from app_public.deposits d join app_public.projects p on p.id = d.project_id where p.title = 'Larkfield Gardens'
         and d.reservation_id is null order by d.id limit 1) as deposit,
+      (select r.id from app_public.reservations r join app_public.projects p on p.id = r.project_id where p.title = 'Larkfield Gardens'
+        and r.deleted_at is null order by r.id limit 1) as reservation,
       (select u.id from app_public.units u join app_public.projects p on p.id = u.project_id where p.title = 'Larkfield Gardens'
         and u.status = 'AVAILABLE' order by u.id limit 1) as unit,
       (select id from app_public.workflows where status = 'ENABLED' order by id limit 1) as workflow,
@@ -599,6 +601,12 @@ describe("payments", () => {
       given: "update app_public.projects set archived_at = now()",
       call: pay("createPaymentIntent", "'depositId', deposit, 'amount', 1"),
       says: "This project is archived and read-only",
+    },
+    "the reservation of somebody else's lead is unknown to whoever sells to their own": {
+      as: "sofia",
+      given: `${takesPayments}; update app_public.reservations set assignee_id = null, buyer_id = null`,
+      call: pay("createPaymentIntent", "'reservationId', reservation, 'amount', 1"),
+      says: "There is no such reservation.",
     },
     "a payment of a reservation cannot exceed its price": {
       as: "demo",

@@ -140,6 +140,11 @@ test("its functions are those that its code calls, and its code calls no others"
   expect(granted.size).toBeGreaterThan(80);
 });
 
+test("it listens to the events of organizations for a process that answers requests as well", async () => {
+  for (const what of ["listen_to_events", "unlisten_to_events"])
+    expect(await refusal(`select app_private.${what}(gen_random_uuid())`)).toBeUndefined();
+});
+
 test.each([
   "select * from pg_authid",
   "select * from app_private.user_passwords",
