@@ -10,6 +10,7 @@
  * of them (6); `--jobs <n>` runs so many side by side. The result of each is kept in node_modules/.cache/mutants; `--again` tries those
  * that survived, `--afresh` all; `--learn` finds out anew which files use what.
  */
+import { readFileSync } from "node:fs";
 import { appendFile, mkdir, readFile, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
@@ -27,6 +28,7 @@ import { startRowTrial, type RowTrial } from "./rows.ts";
 import { tryGrants } from "./grants.ts";
 import { createTestProcess, type TestProcess } from "./testProcesses.ts";
 import { readUsage, type Usage } from "./usage.ts";
+import { camel } from "../../src/schema/codecNames.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -188,7 +190,7 @@ async function tryFiles(process: TestProcess, { sql }: Mutant, files: string[]) 
 /**
  * For a check, the files in which it refuses somebody, those first in which least does: without it, nothing changes anywhere else. Of others
  * those first for which it is the greatest part of what they do. A function that PostgreSQL puts in the place of its call is not counted: for
- * such those of the table that its name begins with.
+ * such those that name its operation, or else those of the table that its name begins with.
  */
 function filesAbout({ about, refusesAt }: Mutant, usage: Usage[]): string[] {
   if (refusesAt)
@@ -204,6 +206,12 @@ function filesAbout({ about, refusesAt }: Mutant, usage: Usage[]): string[] {
       .map(({ file }) => file);
   const files = using(about);
   if (files.length > 0) return files;
+  const operation = new RegExp(`\\b${camel(about.split(".")[1]!)}\\b`);
+  const naming = usage
+    .filter(({ file }) => operation.test(readFileSync(join(repository, file), "utf8")))
+    .toSorted((a, b) => total(a.used) - total(b.used))
+    .map(({ file }) => file);
+  if (naming.length > 0) return naming;
   const tables = new Set(usage.flatMap(({ used }) => Object.keys(used)));
   const words = about.split("_");
   const table = words
