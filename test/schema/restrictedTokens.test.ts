@@ -126,6 +126,29 @@ test("a token for one organization reads nothing of another", async () => {
   expect(revealed).toEqual({});
 });
 
+test("tokens for each of their organizations read together what members read", async () => {
+  const { rows } = await world.client.query<{ id: string; organizations: string[] }>(
+    `select m.user_id as id, array_agg(m.organization_id) as organizations from app_public.organization_user_connections m
+     -- Purchases are of no organization.
+     where m.user_id <> all (array(select b.user_id from app_public.buyers b where b.user_id is not null))
+       and m.user_id <> all (array(select r.buyer_id from app_public.reservations r where r.buyer_id is not null))
+     group by 1`,
+  );
+  let isAffiliate = false;
+  for (const { id, organizations } of rows) {
+    const parts = [];
+    for (const organization of organizations)
+      parts.push(await read({ user_id: id, organization_id: organization }));
+    const { "app_public.projects": projects, "app_public.leads": leads } = beyond(
+      await read({ user_id: id }),
+      together(...parts),
+    );
+    expect({ id, projects, leads }).toEqual({ id });
+    isAffiliate ||= organizations.every((one) => one !== world.organizations.theirs);
+  }
+  expect(isAffiliate).toBe(true);
+});
+
 test("without restrictions the same people read more, so that there is something to hide", async () => {
   const visitor = await read({});
   for (const { id } of users)
