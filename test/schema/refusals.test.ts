@@ -275,6 +275,13 @@ describe("merged and converted leads", () => {
       call: "app_public.create_unit_hold(jsonb_build_object('unit_id', (select u.id from app_public.units u where u.project_id = project and u.status = 'SOLD' limit 1)))",
       says: "You may not create this unit hold.",
     },
+    "nor is anything said of claims to whoever writes the hold itself": {
+      as: "sofia",
+      given: `update app_public.units u set status = 'SOLD' from refusals.ids i where u.id = i.unit;
+        delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers`,
+      call: "app_hidden.create_record(null::app_public.unit_holds, jsonb_build_object('unit_id', unit))",
+      says: "You may not create this unit hold.",
+    },
     "an agent that the organization does not have is unknown": {
       as: "demo",
       call: `app_private.agent_for(home, ${row("app_public.agent_input", "'id', nothing")}, 'CA')`,
@@ -301,7 +308,8 @@ describe("merged and converted leads", () => {
     },
     "inviting a buyer requires buyer.write": {
       as: "sofia",
-      call: "app_private.invite_buyer((select b.id from app_public.buyers b where b.project_id = private_project limit 1), null, null)",
+      given: "update app_public.buyers b set assignee_id = null from refusals.ids i where b.id = i.purchase",
+      call: "app_private.invite_buyer(purchase, 'bea@example.com', null)",
       says: "There is no such buyer.",
     },
     "inviting a buyer without an email address requires one": {
@@ -1073,6 +1081,20 @@ describe("accounts and organizations", () => {
       as: "demo",
       call: "app_hidden.record_id('organizations', home::text)",
       says: "This organization is on another server",
+    },
+    "another organization with a token that administers none": {
+      as: "demo",
+      scopes: "org.member,project.manage",
+      call: "app_public.create_organization('Another')",
+      says: "This access token cannot create organizations",
+    },
+    "a token that a restricted one did not make": {
+      as: "demo",
+      scopes: "org.member",
+      given: `insert into app_public.access_tokens (id, user_id, name, prefix) select nothing, user_id, 'Other', 'plat_x'
+        from refusals.ids, app_hidden.user_identities where email = 'demo@plat.example'`,
+      call: "app_public.revoke_access_token(nothing)",
+      says: "There is no such access token.",
     },
     "an invitation with a long message": {
       as: "demo",
