@@ -60,7 +60,8 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
     reason: "Without scopes every permission counts: members are answered without looking any up.",
   },
   {
-    pattern: /^app_hidden\.colleague_ids\(\): (and NOT \(r\.in_affiliated\)|not r\.in_affiliated) → true$/,
+    pattern:
+      /^app_hidden\.(colleague_ids\(\)|find_viewer_(organizations|(own_)?projects)\(text\)): (and NOT \(r\.in_affiliated\)|not r\.in_affiliated) → true$/,
     reason: "No role in an organization has the name of one in a project.",
   },
   {
@@ -78,6 +79,12 @@ export const equivalents: { pattern: RegExp; reason: string }[] = [
   {
     pattern: /^app_hidden\.viewer_holds\(\): and h\.deleted_at IS NULL → true$/,
     reason: "The policies of unit_holds ask it too, and no operation deletes a hold.",
+  },
+  {
+    pattern:
+      /^app_hidden\.find_viewer_(organizations|(own_)?projects)\(text\): and r\.reach = 'OWN_WHERE_PRIVATE' → true$/,
+    reason:
+      "Roles in an organization reach ALL or this. Where one reaches ALL, the organization is among those of the viewer, and its projects are not listed.",
   },
   {
     pattern: /^app_public\.signing_requests\(\): perform app_hidden\.require_viewer\(\) → nothing$/,
