@@ -196,25 +196,25 @@ describe("merged and converted leads", () => {
       call: "app_private.merge_duplicates(lead, other_lead)",
       says: "Both leads have a purchase without a home",
     },
-    "a merged lead is not separated from one that the viewer may not change": {
+    "a merged lead cannot be separated from one that the viewer may not change": {
       as: "sofia",
       given: merged("'{}'", "assignee_id = null"),
       call: "app_private.unmerge_lead(lead)",
       says: "There is no such lead.",
     },
-    "a merged lead is not separated from one that was deleted": {
+    "a merged lead cannot be separated from a deleted one": {
       as: "demo",
       given: merged("'{}'", "deleted_at = now()"),
       call: "app_private.unmerge_lead(lead)",
       says: "The lead that it was merged into has been deleted.",
     },
-    "a merged lead is not separated without a record of what moved": {
+    "a merged lead cannot be separated without a record of what moved": {
       as: "demo",
       given: merged("null"),
       call: "app_private.unmerge_lead(lead)",
       says: "This lead was merged by an earlier version",
     },
-    "a cancelled purchase does not reopen a lead with a reservation whose person registered again": {
+    "a purchase cannot be cancelled if its lead has a reservation and the person registered again": {
       given: `update app_public.leads l set status = 'CONVERTED', email = 'twice@example.com' from refusals.ids i where l.id = i.lead;
         update app_public.leads l set email = 'twice@example.com' from refusals.ids i where l.id = i.other_lead;
         update app_public.buyers b set lead_id = i.lead from refusals.ids i where b.id = i.purchase;
@@ -275,7 +275,7 @@ describe("merged and converted leads", () => {
       call: "app_public.create_unit_hold(jsonb_build_object('unit_id', (select u.id from app_public.units u where u.project_id = project and u.status = 'SOLD' limit 1)))",
       says: "You may not create this unit hold.",
     },
-    "nor is anything said of claims to whoever writes the hold itself": {
+    "creating a hold directly requires the permission to sell the home": {
       as: "sofia",
       given: `update app_public.units u set status = 'SOLD' from refusals.ids i where u.id = i.unit;
         delete from app_public.project_organizations a using refusals.ids i where a.organization_id = i.sellers`,
@@ -360,13 +360,13 @@ describe("conditions of the caller are checked again by the function that acts",
       call: "app_private.require_execution(execution)",
       says: "workflow.run",
     },
-    "a workflow is run by whoever may run it": {
+    "running a workflow requires workflow.run": {
       as: "demo",
       scopes: "org.member,workflow.read",
       call: "app_private.require_workflow(workflow, 'id')",
       says: "This requires the permission workflow.run",
     },
-    "a price is changed by a percentage by whoever may read it": {
+    "changing a price by a percentage requires inventory.read": {
       as: "demo",
       scopes: "project.read,inventory.manage",
       call: "app_public.update_units(project, ids => array[unit::text]::app_public.id_or_slug[], price_delta_percent => 5)",
@@ -422,17 +422,17 @@ describe("conditions of the caller are checked again by the function that acts",
       call: "app_private.start_import('importLeads', project)",
       says: "This project is archived and read-only",
     },
-    "a report of more values than a condition can have": {
+    "a report with more values than a condition can have": {
       call: `app_hidden.report_condition(${row("app_hidden.report_columns", "'name', 'id', 'type', 'ID'")},
         (select jsonb_agg(gen_random_uuid()) from generate_series(1, 1001)), 'filter.id')`,
       says: "Use at most 1000 values.",
     },
-    "a report in an order of nothing": {
+    "a report with an order that names no column": {
       as: "demo",
       call: `app_hidden.report_query('LEADS', home, null, '["status"]', '{}', '{}', '[1]')`,
       says: 'Must be the name of a column, or {"column": …, "direction": …}.',
     },
-    "the description of an enumeration without some of its values": {
+    "a description of an enumeration that omits values": {
       call: `app_private.describe_enum('lead_origin', 'Where leads come from.', array[array['PHONE', 'By phone.']])`,
       says: "The enumeration lead_origin has the values",
     },
@@ -517,19 +517,19 @@ describe("signed agreements", () => {
       call: "app_hidden.update_record(null::app_public.agreements, jsonb_build_object('id', agreement, 'status', 'SENT'))",
       says: "There are no signers yet",
     },
-    "by at most 20 people": {
+    "more than 20 signers": {
       as: "demo",
       given: `${agreement("status = 'DRAFT'")}; ${signer("WAITING").replace("select nothing", "select gen_random_uuid()")}, generate_series(1, 20)`,
       call: "app_hidden.create_record(null::app_public.agreement_signers, jsonb_build_object('agreement_id', agreement, 'role', 'BUYER', 'name', 'Bea', 'email', 'b@example.com'))",
       says: "An agreement can have at most 20 signers.",
     },
-    "by the people whom its provider knows": {
+    "a change of a signer of an agreement at a provider": {
       as: "demo",
       given: `${signer("INVITED")}; ${agreement("signing_provider = 'DOCUSIGN'")}`,
       call: "app_hidden.update_record(null::app_public.agreement_signers, jsonb_build_object('id', nothing, 'name', 'Ben'))",
       says: "The signers of an agreement at a provider cannot be changed",
     },
-    "with a code by text message only by whoever has a phone": {
+    "a code by text message for a signer without a phone number": {
       as: "sofia",
       given: `${signer("INVITED")}; update app_public.users set email_verified_at = now();
         update app_public.agreement_signers s set email = 'sofia@plat.example' from refusals.ids where s.id = nothing`,
@@ -610,7 +610,7 @@ describe("payments", () => {
       call: pay("createPaymentIntent", "'depositId', deposit, 'amount', 1"),
       says: "This project is archived and read-only",
     },
-    "the reservation of somebody else's lead is unknown to whoever sells to their own": {
+    "a payment of a reservation requires that the payer may see it": {
       as: "sofia",
       given: `${takesPayments}; update app_public.reservations set assignee_id = null, buyer_id = null`,
       call: pay("createPaymentIntent", "'reservationId', reservation, 'amount', 1"),
@@ -740,7 +740,7 @@ describe("options of a personalization", () => {
   });
 });
 
-describe("records that are written", () => {
+describe("written records", () => {
   const create = (table: string, values: string) =>
     `app_hidden.create_record(null::app_public.${table}, jsonb_build_object(${values}))`;
   const update = (table: string, values: string) =>
@@ -750,39 +750,39 @@ describe("records that are written", () => {
   const promotion = (id: string) => `insert into app_public.promotions
       (id, organization_id, project_id, title, kind, applies_to, amount, status, stackable, starts_at)
     select ${id}, home, project, 'Spring', 'PRICE_REDUCTION', 'PROJECT', 1000, 'ACTIVE', false, now() from refusals.ids`;
-  const credit = (promotion: string) =>
+  const credit = (id: string) =>
     create(
       "personalization_credits",
-      `'personalization_id', nothing, 'title', 'Spring', 'amount', 1, 'promotion_id', ${promotion}`,
+      `'personalization_id', nothing, 'title', 'Spring', 'amount', 1, 'promotion_id', ${id}`,
     );
   refuses({
-    "a claim is of a lot that there is": {
+    "the lot of a claim must exist": {
       call: "app_private.take_claim(null, nothing, 'HOLD', 'unit_hold', nothing)",
       says: "There is no such lot.",
     },
-    "a home is not claimed apart from its lot": {
+    "a home cannot be claimed without its lot": {
       given: `update app_public.units u set lot_id = (select l.id from app_public.lots l limit 1)
         from refusals.ids i where u.id = i.unit; update app_public.lots set deleted_at = now()`,
       call: "app_private.take_claim(unit, null, 'HOLD', 'unit_hold', nothing)",
       says: "The unit was moved to another lot concurrently",
     },
-    "a reservation is of a unit or a lot": {
+    "a reservation is of either a unit or a lot": {
       as: "demo",
       call: create("reservations", "'lead_id', lead"),
       says: "Specify either the unit or the lot.",
     },
-    "a reservation is of a unit that there is": {
+    "the unit of a reservation must exist": {
       as: "demo",
       given: "update app_public.units u set deleted_at = now() from refusals.ids i where u.id = i.unit",
       call: create("reservations", "'lead_id', lead, 'unit_id', unit"),
       says: "There is no such unit.",
     },
-    "a reservation is of a lead that there is": {
+    "the lead of a reservation must exist": {
       given: "update app_public.leads l set deleted_at = now() from refusals.ids i where l.id = i.lead",
       call: create("reservations", "'lead_id', lead, 'unit_id', unit"),
       says: "There is no such lead",
     },
-    "a reservation becomes a purchase by the conversion of its lead": {
+    "a reservation can only be converted with its lead": {
       given:
         "select set_config('plat.service', 'on', true); update app_public.reservations set purchase_id = null, status = 'CONFIRMED'",
       call: update(
@@ -791,28 +791,28 @@ describe("records that are written", () => {
       ),
       says: "Use convertLead to convert a reservation to a purchase.",
     },
-    "a purchase is of a reservation of its project": {
+    "the reservation of a purchase must belong to the project": {
       call: create(
         "buyers",
         "'project_id', private_project, 'first_name', 'Bea', 'reservation_id', (select r.id from app_public.reservations r where r.project_id = project limit 1)",
       ),
       says: "There is no such reservation in this project.",
     },
-    "a purchase is assigned to somebody who sells in its project": {
+    "the assignee of a purchase must sell in the project": {
       call: update(
         "buyers",
         "'id', purchase, 'assignee_id', (select user_id from app_hidden.user_identities where email = 'laura@plat.example')",
       ),
       says: "A purchase can only be assigned to a member of an organization that sells in its project.",
     },
-    "a purchase that is closed has a closing date": {
+    "a closed purchase needs a closing date": {
       as: "demo",
       given:
         "update app_public.buyers b set status = 'CLOSED', purchase_date = '2026-01-05', closing_date = '2026-01-05' from refusals.ids i where b.id = i.purchase",
       call: update("buyers", "'id', purchase, 'closing_date', null"),
       says: "closingDate may not be null",
     },
-    "a cancelled purchase gets no documents": {
+    "documents cannot be added to a cancelled purchase": {
       as: "demo",
       given:
         "alter table app_public.buyers drop constraint buyers_reason; update app_public.buyers b set status = 'CANCELLED' from refusals.ids i where b.id = i.purchase",
@@ -822,27 +822,27 @@ describe("records that are written", () => {
       ),
       says: "This purchase was cancelled.",
     },
-    "no buyer is invited in an archived project": {
+    "buyers cannot be invited in an archived project": {
       as: "demo",
       given: "update app_public.projects set archived_at = now()",
       call: "app_public.invite_buyer(purchase, 'bea@example.com', null)",
       says: "This project is archived and read-only",
     },
-    "a negotiation is with the lead of its purchase": {
+    "the lead of a negotiation must be that of its purchase": {
       as: "demo",
       given:
         "update app_public.buyers b set lead_id = i.lead, unit_id = i.unit, status = 'FIRM' from refusals.ids i where b.id = i.purchase",
       call: create("negotiations", "'unit_id', unit, 'buyer_id', purchase, 'lead_id', other_lead"),
       says: "The buyer was not converted from this lead.",
     },
-    "a personalization is of a purchase in the project of its unit": {
+    "the purchase of a personalization must belong to the project of its unit": {
       as: "demo",
       given:
         "update app_public.buyers b set project_id = i.private_project from refusals.ids i where b.id = i.purchase",
       call: create("personalizations", "'unit_id', unit, 'buyer_id', purchase, 'title', 'Kitchen'"),
       says: "There is no such buyer in the project of the unit.",
     },
-    "a discount is on a category of its project": {
+    "the category of a discount must belong to the project": {
       as: "demo",
       given: `${personalization}; update app_public.spec_categories set project_id = i.private_project from refusals.ids i`,
       call: create(
@@ -851,13 +851,13 @@ describe("records that are written", () => {
       ),
       says: "There is no such category in the project.",
     },
-    "a credit is of a promotion of its project": {
+    "the promotion of a credit must belong to the project": {
       as: "demo",
       given: `${personalization}; ${promotion("lead")}; update app_public.promotions set project_id = i.private_project from refusals.ids i`,
       call: credit("lead"),
       says: "There is no such promotion in the project.",
     },
-    "a promotion is not combined with another": {
+    "a promotion cannot be combined with another": {
       as: "demo",
       given: `${personalization}; ${promotion("lead")}; insert into app_public.personalization_credits
         (id, organization_id, project_id, personalization_id, title, amount, promotion_id)
@@ -865,7 +865,7 @@ describe("records that are written", () => {
       call: credit("lead"),
       says: "This promotion cannot be combined with another one.",
     },
-    "a promotion does not begin ended": {
+    "a promotion cannot begin with the status ENDED": {
       as: "demo",
       call: create(
         "promotions",
@@ -873,7 +873,7 @@ describe("records that are written", () => {
       ),
       says: "A new record cannot have the initial status ENDED.",
     },
-    "a promotion lists at most 5,000 homes": {
+    "a promotion cannot list more than 5,000 homes": {
       as: "demo",
       call: create(
         "promotions",
@@ -882,7 +882,7 @@ describe("records that are written", () => {
       ),
       says: "A promotion can list at most 5,000 records",
     },
-    "an option excludes others of its project": {
+    "the options that an option excludes must belong to the project": {
       as: "demo",
       given: `update app_public.spec_options o set project_id = i.private_project from refusals.ids i
         where o.id <> (select min(id::text)::uuid from app_public.spec_options)`,
@@ -893,31 +893,31 @@ describe("records that are written", () => {
       ),
       says: "There is no such option in this project.",
     },
-    "a task is for something": {
+    "a task needs a record that it is for": {
       as: "demo",
       call: create("tasks", "'title', 'Call'"),
       says: "Specify the lead, the buyer, the project or the organization that the task is for.",
     },
-    "no unit is added to an archived project": {
+    "units cannot be added to an archived project": {
       as: "demo",
       given: "update app_public.projects set archived_at = now()",
       call: create("units", "'project_id', project, 'number', 'X1'"),
       says: "This project is archived and read-only",
     },
-    "an agent is of an organization that there is": {
+    "the organization of an agent must exist": {
       given:
         "update app_public.organizations o set deleted_at = now() from refusals.ids i where o.id = i.home",
       call: create("agents", "'organization_id', home, 'name', 'Ann'"),
       says: "There is no such organization.",
     },
-    "a slug that somebody takes at the moment is taken": {
+    "a slug that a concurrent transaction takes is taken": {
       as: "demo",
       given:
         "create or replace function app_private.takes_slug(table_name text, slug text) returns boolean language sql as 'select false'",
       call: update("projects", "'id', project, 'slug', 'another-slug'"),
       says: "This slug is taken; choose another.",
     },
-    "a collection has at most 1,000 projects": {
+    "a collection cannot have more than 1,000 projects": {
       as: "demo",
       call: create(
         "project_collections",
@@ -925,7 +925,7 @@ describe("records that are written", () => {
       ),
       says: "A collection can have at most 1,000 projects.",
     },
-    "a part in a project does not become its owner's": {
+    "an affiliation cannot get the role of the owner": {
       as: "demo",
       call: update(
         "project_organizations",
@@ -933,7 +933,7 @@ describe("records that are written", () => {
       ),
       says: "The role of the owner of a project cannot be changed.",
     },
-    "a report is no longer than 100,000 characters": {
+    "a report cannot have more than 100,000 characters": {
       as: "demo",
       call: create(
         "custom_reports",
@@ -941,7 +941,7 @@ describe("records that are written", () => {
       ),
       says: "A report can have at most 100,000 characters.",
     },
-    "an export is no longer than 100,000 characters": {
+    "an export cannot have more than 100,000 characters": {
       as: "demo",
       call: create(
         "custom_exports",
@@ -1070,7 +1070,7 @@ describe("accounts and organizations", () => {
       call: "app_public.jobs(organization_id => home::text, before_id => 'nothing', most => 10)",
       says: "Specify the id of a job.",
     },
-    "an organization that is gone": {
+    "the deletion of a deleted organization": {
       given:
         "update app_public.organizations o set deleted_at = now() from refusals.ids i where o.id = i.home",
       call: "app_private.schedule_organization_deletion(home, 'Closed', false)",
@@ -1082,13 +1082,13 @@ describe("accounts and organizations", () => {
       call: "app_hidden.record_id('organizations', home::text)",
       says: "This organization is on another server",
     },
-    "another organization with a token that administers none": {
+    "creating an organization with a token requires org.admin": {
       as: "demo",
       scopes: "org.member,project.manage",
       call: "app_public.create_organization('Another')",
       says: "This access token cannot create organizations",
     },
-    "a token that a restricted one did not make": {
+    "a restricted token cannot revoke tokens that it did not create": {
       as: "demo",
       scopes: "org.member",
       given: `insert into app_public.access_tokens (id, user_id, name, prefix) select nothing, user_id, 'Other', 'plat_x'
@@ -1096,23 +1096,23 @@ describe("accounts and organizations", () => {
       call: "app_public.revoke_access_token(nothing)",
       says: "There is no such access token.",
     },
-    "an invitation with a long message": {
+    "an invitation with too long a message": {
       as: "demo",
       call: "app_public.create_organization_invite(home, 'bea@example.com', 'MEMBER', repeat('x', 2001))",
       says: "A message can have at most 2,000 characters.",
     },
-    "more sessions than are ended at once": {
+    "more sessions than can be ended at once": {
       as: "demo",
       call: "app_public.logout(array(select gen_random_uuid() from generate_series(1, 101)))",
       says: "At most 100 sessions can be ended at a time.",
     },
-    "more tickets of streams than somebody uses": {
+    "more tickets of streams than a user can have": {
       given: `insert into app_private.stream_tickets (ticket_sha256, user_id, token_sha256, expires_at)
         select sha256(n::text::bytea), user_id, 'x', now() + interval '1 minute' from generate_series(1, 100) n, app_hidden.user_identities where email = 'demo@plat.example'`,
       call: "app_private.issue_stream_ticket('x', (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), null, null, now() + interval '1 hour')",
       says: "There are too many tickets that were not used",
     },
-    "a clock more than ten years ahead": {
+    "a sandbox clock more than ten years ahead": {
       as: "demo",
       given: "update app_public.organizations set is_sandbox = true, clock_ahead_seconds = 3660 * 86400",
       call: "app_public.advance_sandbox_clock(home, 1)",
