@@ -427,6 +427,12 @@ describe("conditions of the caller are checked again by the function that acts",
         (select jsonb_agg(gen_random_uuid()) from generate_series(1, 1001)), 'filter.id')`,
       says: "Use at most 1000 values.",
     },
+    "exchanging a partition with an incomplete copy": {
+      given: `create table app_partitions.quarter as select 1 as id; create table app_partitions.quarter_rewrite (id int);
+        delete from app_private.event_rewrite_changes`,
+      call: "app_private.exchange_event_partition('quarter', 1)",
+      says: "the copy of quarter lacks 1 events",
+    },
     "a report with an order that names no column": {
       as: "demo",
       call: `app_hidden.report_query('LEADS', home, null, '["status"]', '{}', '{}', '[1]')`,
@@ -772,7 +778,6 @@ describe("written records", () => {
       says: "Specify either the unit or the lot.",
     },
     "the unit of a reservation must exist": {
-      as: "demo",
       given: "update app_public.units u set deleted_at = now() from refusals.ids i where u.id = i.unit",
       call: create("reservations", "'lead_id', lead, 'unit_id', unit"),
       says: "There is no such unit.",
@@ -1081,6 +1086,14 @@ describe("accounts and organizations", () => {
       as: "demo",
       call: "app_hidden.record_id('organizations', home::text)",
       says: "This organization is on another server",
+    },
+    "the clock of a sandbox with more than 50,000 events": {
+      as: "demo",
+      given: `update app_public.organizations set is_sandbox = true;
+        insert into app_public.events (stream_id, organization_id, sequence, name, subject_type, subject_id, data, actor_type, channel)
+          select home, home, 1000000 + n, 'lead.updated', 'lead', lead, '{}', 'USER', 'API' from generate_series(1, 50001) n, refusals.ids`,
+      call: "app_public.advance_sandbox_clock(home, 1)",
+      says: "The clock can only be advanced while a sandbox has at most 50,000 events",
     },
     "creating an organization with a token requires org.admin": {
       as: "demo",
