@@ -4,6 +4,7 @@ import { partyOf } from "../admission/party.ts";
 import { authentications } from "../admission/semaphores.ts";
 import { CodedError, internalError } from "../base/errors.ts";
 import type { Claims } from "../database/claims.ts";
+import { accessSettings } from "../database/handedAccess.ts";
 import { DatabaseConnectionError, LOCK_NOT_AVAILABLE } from "../database/databaseErrors.ts";
 import { fromSqlError, isSqlError } from "../database/sqlErrors.ts";
 import type { Access, TokenFacts } from "../database/tokenCheck.ts";
@@ -52,14 +53,10 @@ interface AccessRow {
   version: string;
 }
 
-const NOTHING = "{}|{}|{}|{}|{}";
-
 /** Settings for app_hidden.handed_access; null if the access is too large for that. */
 function toAccess({ access, classes, parties, version }: AccessRow): Access | null {
   if (access === null) return null;
-  const settings: Record<string, string> = { "plat.access": access, "plat.access_": NOTHING };
-  for (const [index, sets] of (classes ?? []).entries()) settings[`plat.access_${index + 1}`] = sets;
-  return { settings, parties, version };
+  return { settings: accessSettings(access, classes ?? []), parties, version };
 }
 
 /** The claims of a token, and the key to look it up again without its text. */

@@ -7,9 +7,7 @@
  * whose set is empty can be omitted. src/lists/portfolio.ts marks these parts; policies apply in any case.
  */
 
-/** Sets of app_hidden.handed_access, by the function that returns them. */
-const SETS = { viewer_organizations: 0, viewer_projects: 1, viewer_own_projects: 2 } as const;
-export type SetName = keyof typeof SETS;
+import { isEmptySet, type AccessSettings, type SetName } from "./handedAccess.ts";
 
 /** End of a part that has no rows if a set is empty. The part begins with `if` and the function of the set. */
 const END_OF_BRANCH = "/* end if */";
@@ -35,13 +33,12 @@ let characters = 0;
  */
 export function withUsedBranches(
   text: string,
-  access: Readonly<Record<string, string>> | undefined,
+  access: AccessSettings | undefined,
 ): { text: string; form: string } {
   const whole = { text, form: "" };
-  const handed = access?.["plat.access"];
-  if (!handed || !text.includes(END_OF_BRANCH)) return whole;
+  if (!access?.["plat.access"] || !text.includes(END_OF_BRANCH)) return whole;
   const branched = branchedOf(text);
-  const kept = branched.conditions.map(({ set, permission }) => !isEmpty(access!, handed, set, permission));
+  const kept = branched.conditions.map(({ set, permission }) => !isEmptySet(access, set, permission));
   if (!kept.includes(false)) return whole;
   const form = kept.map(Number).join("");
   let reduced = branched.texts.get(form);
@@ -68,18 +65,6 @@ function branchedOf(text: string): Branched {
   known.set(text, branched);
   characters += text.length;
   return branched;
-}
-
-/** Whether a set is empty for certain. */
-function isEmpty(
-  access: Readonly<Record<string, string>>,
-  handed: string,
-  set: SetName,
-  permission: string,
-): boolean {
-  const [, rest] = handed.split(`,${permission}=`, 2);
-  const sets = access[`plat.access_${rest?.split(",", 1)[0] ?? ""}`];
-  return sets?.split("|")[SETS[set]] === "{}";
 }
 
 /** The statement without some of its parts; unchanged if none would be left, or a parameter would be unused. */

@@ -10,7 +10,7 @@
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import type { SetName } from "../database/usedBranches.ts";
+import type { SetName } from "../database/handedAccess.ts";
 import { conditions, customPlan, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
 import { follows, isUniform } from "./follows.ts";

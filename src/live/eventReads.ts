@@ -108,25 +108,10 @@ export class EventReads {
         this.#waiting.set(organizationId, [one]);
         this.#readWaiting(organizationId).catch(reject);
       });
-    return this.#lanes.behind.run(partyOf(claims.userId, undefined), () =>
-      this.#readAlone(claims, organizationId, after, most),
-    );
-  }
-
-  async #readAlone(
-    claims: Claims,
-    organizationId: string,
-    after: number,
-    most: number,
-  ): Promise<Batch | undefined> {
-    const rows = await this.#asViewer<EventRow>(
-      claims,
-      "read_events",
-      `select sequence, name, project_id, subject_type, subject_id, extract(epoch from occurred_at) * 1000, message, head
-       from app_hidden.read_events($1, $2, $3)`,
-      [organizationId, after, most],
-    );
-    return toBatch(after, rows);
+    return this.#lanes.behind.run(partyOf(claims.userId, undefined), async () => {
+      const [batch] = await this.#read(organizationId, [{ claims, after }], most);
+      return batch;
+    });
   }
 
   /** Serves all requests for live events of an organization, also those that arrive meanwhile. */
@@ -145,39 +130,34 @@ export class EventReads {
     const most = waiting[0]!.most;
     const group = waiting.splice(0, GROUP);
     try {
-      const batches = await this.#readTogether(organizationId, group, most);
+      const batches = await this.#read(organizationId, group, most);
       waiting.unshift(...group.slice(batches.length));
       // The next statement is sent before the results of this one are delivered.
       setImmediate(() => batches.forEach((batch, index) => group[index]!.resolve(batch)));
     } catch (error) {
       if (group.length === 1 || isOutage(error)) return group.forEach(({ reject }) => reject(error));
       // What fails for one viewer must not stop the others.
-      for (const { claims, after, resolve, reject } of group)
-        await this.#readAlone(claims, organizationId, after, most).then(resolve, reject);
+      for (const one of group)
+        await this.#read(organizationId, [one], most).then(([batch]) => one.resolve(batch), one.reject);
     }
   }
 
   /** The events for the first viewers of a group: all of them unless the events are large. */
-  async #readTogether(
+  async #read(
     organizationId: string,
-    group: readonly WaitingRead[],
+    group: readonly Pick<WaitingRead, "claims" | "after">[],
     most: number,
   ): Promise<(Batch | undefined)[]> {
     const viewers = group.map(({ claims, after }) => ({ ...settingsOf(claims), after }));
-    const { role, ...settings } = settingsOf(group[0]!.claims);
-    if (role !== "plat_user") throw new Error("Streams belong to users.");
-    const { rows } = await this.#withPgClient({ ...settings, role }, (client) =>
-      client.query<[viewer: number, ...EventRow]>({
-        text: `select viewer, sequence, name, project_id, subject_type, subject_id, extract(epoch from occurred_at) * 1000, message, head
-               from app_hidden.read_events_for($1, $2, $3)`,
-        name: "read_events_for",
-        values: [JSON.stringify(viewers), organizationId, most],
-        arrayMode: true,
-      } as never),
+    const rows = await this.#asViewer<[viewer: number, ...EventRow]>(
+      group[0]!.claims,
+      "read_events_for",
+      `select viewer, sequence, name, project_id, subject_type, subject_id, extract(epoch from occurred_at) * 1000, message, head
+       from app_hidden.read_events_for($1, $2, $3)`,
+      [JSON.stringify(viewers), organizationId, most],
     );
     const byViewer: EventRow[][] = [];
-    for (const [viewer, ...row] of rows as unknown as [number, ...EventRow][])
-      (byViewer[viewer - 1] ??= []).push(row);
+    for (const [viewer, ...row] of rows) (byViewer[viewer - 1] ??= []).push(row);
     const known: { rows: readonly EventRow[]; batch: Batch }[] = [];
     return byViewer.map((found, index) => {
       const { after } = group[index]!;

@@ -59,8 +59,8 @@ export function functionCall(
   const [first, ...others] = named.filter(([parameter]) => isCheckedArgument(parameter));
   const args = named.map(([parameter, value]) => {
     // The first checked argument reports for all.
-    const reported = asOthers(parameter === first?.[0] ? others : []);
-    return sql`${sql.identifier(parameter.name!)} => ${argumentSql(parameter, value, reported, tableOfResult)}`;
+    const alsoChecked = asOthers(parameter === first?.[0] ? others : []);
+    return sql`${sql.identifier(parameter.name!)} => ${argumentSql(parameter, value, alsoChecked, tableOfResult)}`;
   });
   return sql`${sql.identifier(...tableName(resource))}(${sql.join(args, ", ")})`;
 }

@@ -1,5 +1,5 @@
 /**
- * Invalid inputs: each is refused with its code, the invalid field and a message that says what to do, and changes
+ * Invalid inputs: each is refused with its code, the invalid field and a message with a remedy, and changes
  * nothing.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";

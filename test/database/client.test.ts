@@ -201,10 +201,10 @@ test("work that ends during a reconnect is released", async () => {
 });
 
 test("marked work is retried while the database is unavailable, and nothing else is", async () => {
-  let tries = 0;
+  let attempts = 0;
   const comesBack = () => {
-    tries += 1;
-    return tries < 3
+    attempts += 1;
+    return attempts < 3
       ? Promise.reject(new DatabaseConnectionError("08006", new Error("cut")))
       : Promise.resolve("noted");
   };

@@ -1,6 +1,7 @@
 /** Which parts of a list are sent to the database. */
 import { expect, test } from "@jest/globals";
-import { withUsedBranches, type SetName } from "../../src/database/usedBranches.ts";
+import type { SetName } from "../../src/database/handedAccess.ts";
+import { withUsedBranches } from "../../src/database/usedBranches.ts";
 
 const part = (set: SetName, text: string, permission = "lead.read") =>
   `/* if ${set} */ ${text} in "app_hidden"."${set}"('${permission}') /* end if */`;

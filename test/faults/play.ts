@@ -32,7 +32,7 @@ export interface Fault {
 
 export interface Outcome {
   /** Requests from the beginning to the end of the failure. */
-  tries: number;
+  attempts: number;
   /** Number of readers and writers by response: `200`, or such as `200 UNAVAILABLE, Retry-After: 5`. */
   readers: Record<string, number>;
   writers: Record<string, number>;
@@ -82,7 +82,7 @@ function send(agent: Agent, { baseUrl, token }: Played, body: object): Promise<A
 export async function play(played: Played, fault: Fault): Promise<Outcome> {
   const agent = new Agent({ keepAlive: true });
   const outcome: Outcome = {
-    tries: 0,
+    attempts: 0,
     readers: {},
     writers: {},
     longestMs: 0,
@@ -112,7 +112,7 @@ export async function play(played: Played, fault: Fault): Promise<Outcome> {
       if (id) acknowledged.push(id);
       if (reply === "200") well[who] = sentAt;
       if (counts) {
-        outcome.tries += 1;
+        outcome.attempts += 1;
         outcome[who][reply] = (outcome[who][reply] ?? 0) + 1;
         outcome.longestMs = Math.max(outcome.longestMs, Math.round(performance.now() - sentAt));
       }

@@ -83,14 +83,14 @@ test.each([2, -2, 48, -48])(
   "a shift of %s hours has no visible effect, and work queued meanwhile is executed afterwards",
   async (hours) => {
     const before = await waiting();
-    const { readers, writers, red, lost, tries, longestMs } = await play(stage.played, {
+    const { readers, writers, red, lost, attempts, longestMs } = await play(stage.played, {
       name: `${hours} hours off`,
       begin: () => setClock(hours),
       end: () => setClock(0),
       lastsMs: 12_000,
     });
     process.stderr.write(
-      `${JSON.stringify({ hours, readers, writers, red, lost, tries, longestMs, before: before.length, after: (await waiting()).length })}\n`,
+      `${JSON.stringify({ hours, readers, writers, red, lost, attempts, longestMs, before: before.length, after: (await waiting()).length })}\n`,
     );
     expect([Object.keys(readers), Object.keys(writers), red, lost]).toEqual([["200"], ["200"], [], 0]);
     await until(waiting, (left) => left.length === 0, { withinMs: 60_000 });

@@ -22,9 +22,9 @@ const summary = (outcomes: Record<string, number>) =>
   Object.entries(outcomes)
     .map(([said, times]) => `${times} × ${said}`)
     .join("; ");
-const print = (name: string, { tries, readers, writers, longestMs, red, backAfterMs, lost }: Outcome) =>
+const print = (name: string, { attempts, readers, writers, longestMs, red, backAfterMs, lost }: Outcome) =>
   process.stderr.write(
-    `| ${name} | ${tries} | reads: ${summary(readers)}; changes: ${summary(writers)}; longest ${longestMs} ms; /readyz: ${red.join(", ") || "ready"} | ${backAfterMs} ms | ${lost} |\n`,
+    `| ${name} | ${attempts} | reads: ${summary(readers)}; changes: ${summary(writers)}; longest ${longestMs} ms; /readyz: ${red.join(", ") || "ready"} | ${backAfterMs} ms | ${lost} |\n`,
   );
 
 test.each([

@@ -238,10 +238,10 @@ describe("contact_organization and contact_service", () => {
 
   test("count by sender and by network, also in parallel", async () => {
     const write = "select app_public.contact_service('V', $1, 'Hi')";
-    const tries = await Promise.allSettled(
+    const attempts = await Promise.allSettled(
       Array.from({ length: 12 }, () => people.as(null, write, ["flood@example.com"])),
     );
-    expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
+    expect(attempts.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
     const refused = await refusal(people.as(null, write, ["Flood@example.com"]));
     expect(refused.code).toBe("RATE_LIMITED");
     expect(refused.retryAfterSeconds).toBeGreaterThan(3000);

@@ -129,7 +129,7 @@ test("a deleted file is removed after a week, unless another row has the same co
   expect(await contents()).not.toContain(gone.checksum);
 });
 
-test("if the store fails, the content stays registered, and the sweep tries again", async () => {
+test("if the store fails, the content stays registered, and the sweep retries", async () => {
   const lost = await orphan();
   await passTime("25 hours");
   const failing: FileStore = {

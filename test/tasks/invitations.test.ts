@@ -94,9 +94,9 @@ test("after revoking and sending again, only the last link is mailed", async () 
 });
 
 test("a mail that the server defers is sent later, with a valid token", async () => {
-  let tries = 0;
+  let attempts = 0;
   const server = await startSmtpServer({
-    onRcptTo: (_a, _s, done) => done(tries++ === 0 ? answer(451, "later") : null),
+    onRcptTo: (_a, _s, done) => done(attempts++ === 0 ? answer(451, "later") : null),
   });
   const mail = createMailProvider({
     smtpUrl: `smtp://127.0.0.1:${server.port}`,

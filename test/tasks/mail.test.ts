@@ -143,9 +143,9 @@ describe("SMTP", () => {
   });
 
   test("a 4xx response is retried, and then succeeds", async () => {
-    let tries = 0;
+    let attempts = 0;
     server = await startSmtpServer({
-      onRcptTo: (_address, _session, done) => done(tries++ === 0 ? answer(451, "greylisted") : null),
+      onRcptTo: (_address, _session, done) => done(attempts++ === 0 ? answer(451, "greylisted") : null),
     });
     const url = `smtp://127.0.0.1:${server.port}`;
     expect(await failure(sendBy(url))).toBeInstanceOf(MailDeferred);

@@ -165,7 +165,7 @@ async function nameServer(answers: string[][]) {
   };
 }
 
-/** The addresses to which this process tries to connect during the work. */
+/** The addresses to which this process attempts to connect during the work. */
 async function connections(work: () => Promise<unknown>): Promise<string[]> {
   const tried: string[] = [];
   const watch = (message: unknown) =>

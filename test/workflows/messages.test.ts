@@ -295,10 +295,10 @@ test("the real provider: permanent refusals, temporary failures, and unknown out
   server.answers((response) => server.refusal(response, 400, 21211));
   const refused = await sent(wrong.id, retry);
   expect((await outcome(refused, "FAILED")).error).toMatch(/\(21211\): it is no phone number/);
-  const tries = server.attempts.length;
+  const before = server.attempts.length;
   await dueNow(refused);
   await reaches(world.owen, refused, (execution) => execution.steps.length === 2);
-  expect(server.attempts).toHaveLength(tries);
+  expect(server.attempts).toHaveLength(before);
   server.answers((response, take) => response.status(201).json(take()));
   const right = freshNumber();
   await update(wrong.id, { phone: right });

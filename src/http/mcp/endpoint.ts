@@ -122,13 +122,13 @@ function insideRequest(request: Request, received: InsideRequest): Request {
  * @param ask returns an answer with its characters
  * @throws CodedError LIMIT_EXCEEDED when the earlier ones have as many as one answer may have
  */
-export function oneByOne<Asked, Answer>(
-  ask: (received: Asked) => Promise<[Answer, number]>,
-): (received: Asked) => Promise<Answer> {
+export function oneByOne<Message, Answer>(
+  ask: (message: Message) => Promise<[Answer, number]>,
+): (message: Message) => Promise<Answer> {
   const most = queryLimits.bytes;
   let characters = 0;
   let last: Promise<unknown> = Promise.resolve();
-  return (received) => {
+  return (message) => {
     const answer = last.then(async () => {
       if (characters >= most)
         throw new CodedError(
@@ -136,7 +136,7 @@ export function oneByOne<Asked, Answer>(
           "The answers to the earlier messages of this request are too large; nothing was done. Send it in a request of its own.",
           { limit: most },
         );
-      const [result, length] = await ask(received);
+      const [result, length] = await ask(message);
       characters += length;
       return result;
     });
