@@ -126,7 +126,7 @@ declare
 begin
   for one in select v.viewer, v.number::int from jsonb_array_elements(viewers) with ordinality v (viewer, number) loop
     exit when bytes > most_bytes;
-    -- Those of app_private.set_claims: what one viewer is restricted to must not restrict the next.
+    -- All of them: what one viewer is restricted to must not restrict the next.
     perform set_config(s.name, coalesce(one.viewer ->> s.name, ''), true)
       from unnest(array['plat.user_id', 'plat.token_id', 'plat.organization_id', 'plat.scopes']) s (name);
     viewer := one.number;
