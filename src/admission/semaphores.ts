@@ -81,6 +81,11 @@ export const compressions = new FairSemaphore({
 /** Connections accepted per iteration of the event loop, by network; see listen.ts. */
 export const handshakes = new FairSemaphore({ capacity: 1 });
 
+/** Short messages of WebSockets answered per iteration of the event loop, by network; see webSocketTurns.ts. */
+export const webSocketMessages = new FairSemaphore({ capacity: 1 });
+/** Messages from this size on, in bytes, are parsed and answered within the event loop's share. */
+export const LARGE_MESSAGE = 8_000;
+
 /** Token lookups, by network: a flood of requests from one network only delays itself. */
 export const authentications = new FairSemaphore({ capacity: 4, timeoutMs: 10_000 });
 

@@ -8,7 +8,6 @@
 import { createServer, type IncomingMessage, request as post, type RequestListener } from "node:http";
 import { type Duplex, duplexPair } from "node:stream";
 import { text } from "node:stream/consumers";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { makeServer, type Server } from "graphql-ws";
 import {
   type ExecutionArgs,
@@ -20,6 +19,7 @@ import {
 import { type WebSocket, WebSocketServer } from "ws";
 import { internalMessage } from "../base/errors.ts";
 import { markOfWebSocket } from "./webSocketRequests.ts";
+import { handleInTurn } from "./webSocketTurns.ts";
 
 const PROTOCOL = "graphql-transport-ws";
 const PATH = "/graphql";
@@ -161,7 +161,7 @@ async function isRead(client: WebSocket, { socket }: IncomingMessage, within: nu
 }
 
 /**
- * Reads the messages of a client one by one, each in a separate iteration of the event loop, and only as fast as the
+ * Reads the messages of a client one by one, each in its turn among those of all clients, and only as fast as the
  * client reads the responses.
  * @param handle begins to answer a message
  * @param isGreeted whether connection_init was received
@@ -192,8 +192,10 @@ function readMessages(
         client.close(1009, "Send a short connection_init first");
         break;
       }
-      handle(message);
-      await nextTurn();
+      const { length } = message;
+      await handleInTurn(request.socket.remoteAddress, length, () => {
+        if (client.readyState === client.OPEN) handle(message);
+      });
       if (!(await isRead(client, request, readWithinMs))) return client.terminate();
     }
     isReading = false;
