@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../network/freePort.ts";
 import { lowerPriority } from "../base/priority.ts";
+import { keepSessionsLow } from "../base/sessionPriorities.ts";
 import type { RunAs } from "./systemUser.ts";
 
 /** A running PostgreSQL server. */
@@ -31,7 +32,7 @@ interface Start {
   logFile: string;
   runAs: RunAs;
   settings: Record<string, string | number>;
-  /** Nice increment of its processes; see lowerPriority. Default: none. */
+  /** Nice increment of its processes and of their sessions; see lowerPriority. Default: none. */
   nice?: number;
   /** Time limit until it accepts connections, in milliseconds. Default: one minute. */
   withinMs?: number;
@@ -106,10 +107,12 @@ async function startOnce(
   closeSync(log);
   // Before it starts child processes, which inherit it.
   if (nice !== undefined && child.pid !== undefined) lowerPriority(nice, child.pid);
+  const stopLooking = nice !== undefined && child.pid !== undefined ? keepSessionsLow(child.pid, nice) : () => {};
   const state = { gone: false };
   const exited = new Promise<void>((resolve) => {
     const settle = () => {
       state.gone = true;
+      stopLooking();
       process.off("exit", killNow);
       resolve();
     };

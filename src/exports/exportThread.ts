@@ -1,6 +1,6 @@
 /** A thread that writes one file of an export; started and terminated by writing.ts. */
-import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
+import { lowerPriority } from "../base/priority.ts";
 import type { ExportRow } from "./exportSource.ts";
 import type { FromThread, ToThread, WritingCalls, WritingData } from "./writing.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
@@ -8,8 +8,8 @@ import type { DatabaseValue } from "../database/databaseValue.ts";
 const { kind, columns, timeZone, title } = workerData as WritingData;
 const port = parentPort!;
 
-// If the system supports thread priorities, requests take precedence; elsewhere, this would apply to the whole process.
-if (process.platform === "linux") setPriority(5);
+// Requests take precedence.
+lowerPriority(10);
 
 const say = (message: FromThread) => port.postMessage(message);
 const pending = new Map<number, (value: DatabaseValue) => void>();

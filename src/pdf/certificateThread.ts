@@ -1,10 +1,10 @@
 /** A thread that writes one certificate; started and terminated by writeCertificate.ts. */
-import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
+import { lowerPriority } from "../base/priority.ts";
 import type { CertificateRequest } from "./writeCertificate.ts";
 
-// If the system supports thread priorities, requests take precedence; elsewhere, this would apply to the whole process.
-if (process.platform === "linux") setPriority(5);
+// Requests take precedence.
+lowerPriority(10);
 
 const certified = workerData as CertificateRequest;
 parentPort!.postMessage(
