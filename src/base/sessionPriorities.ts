@@ -11,7 +11,9 @@ const childrenOf = (pid: number): string[] =>
 
 /** Whether a process has started a session of its own, by the sixth field of its state; the second is its name. */
 const leadsSession = (pid: string): boolean =>
-  readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ", 4)[3] === pid;
+  readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ", 4)[3] === pid;
 
 /** Lowers the sessions of new children; the system accepts one at a time from users other than root. */
 function lowerNew(pid: number, nice: number, known: Known): void {

@@ -69,8 +69,8 @@ export const grantRules: Rule[] = [
     why: "By default, a view reads with the privileges of its owner, and bypasses all policies.",
     // plat_masker is subject to the policies of plat_user.
     query: `
-      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true)\` after its name.' as write
-      from pg_class c where c.relkind = 'v' and c.relowner <> 'plat_masker'::regrole and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
+      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true)\` after its name, or \`@decides\` in its comment if its condition decides which rows the viewer sees.' as write
+      from pg_class c where c.relkind = 'v' and c.relowner <> 'plat_masker'::regrole and coalesce(obj_description(c.oid, 'pg_class'), '') !~ '(^|\\n)@decides\\y' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
         and not coalesce(c.reloptions @> '{security_invoker=true}', false)`,
   },
   {

@@ -138,12 +138,15 @@ export const maskRules: Rule[] = [
     name: "masked-view",
     why: "A view returns what it reads to everybody who may read the view.",
     // Whole rows that it reads, such as the argument of a masking function, count as reading all columns in the catalog.
+    // A view may also select what the view that masks selects, with other conditions.
     query: `
       select distinct v.oid::regclass::text as object, format('Read the masked column %s through app_public.%I.', m.object, m.table_name || '_' || m.name) as write
       from columns m join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = m.table_oid and d.refobjsubid = m.number
       join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
       join pg_class v on v.oid = r.ev_class and v.relkind in ('v', 'm')
       where pg_temp.tag(m.comment, 'masked') is not null and v.oid is distinct from to_regclass(format('app_hidden.%I', 'masked_' || m.table_name))
-        and pg_get_viewdef(v.oid) !~ ('\\y' || m.table_name || '_' || m.name || '\\(')`,
+        and pg_get_viewdef(v.oid) !~ ('\\y' || m.table_name || '_' || m.name || '\\(')
+        and split_part(pg_get_viewdef(v.oid), 'WHERE', 1)
+          is distinct from split_part(pg_get_viewdef(to_regclass(format('app_hidden.%I', 'masked_' || m.table_name))), 'WHERE', 1)`,
   },
 ];

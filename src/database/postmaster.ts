@@ -107,7 +107,8 @@ async function startOnce(
   closeSync(log);
   // Before it starts child processes, which inherit it.
   if (nice !== undefined && child.pid !== undefined) lowerPriority(nice, child.pid);
-  const stopLooking = nice !== undefined && child.pid !== undefined ? keepSessionsLow(child.pid, nice) : () => {};
+  const stopLooking =
+    nice !== undefined && child.pid !== undefined ? keepSessionsLow(child.pid, nice) : () => {};
   const state = { gone: false };
   const exited = new Promise<void>((resolve) => {
     const settle = () => {

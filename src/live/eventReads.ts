@@ -46,6 +46,10 @@ interface WaitingRead {
  */
 const GROUP = 8;
 
+/** Columns of EventRow. */
+const COLUMNS =
+  "sequence, name, project_id, subject_type, subject_id, extract(epoch from occurred_at) * 1000, message, head";
+
 export class EventReads {
   readonly #pool: Pool;
   readonly #withPgClient: ReturnType<ReturnType<typeof makeFusedAdaptor>["createWithPgClient"]>;
@@ -109,8 +113,13 @@ export class EventReads {
         this.#readWaiting(organizationId).catch(reject);
       });
     return this.#lanes.behind.run(partyOf(claims.userId, undefined), async () => {
-      const [batch] = await this.#read(organizationId, [{ claims, after }], most);
-      return batch;
+      const rows = await this.#asViewer<EventRow>(
+        claims,
+        "read_events",
+        `select ${COLUMNS} from app_hidden.read_events($1, $2, $3)`,
+        [organizationId, after, most],
+      );
+      return toBatch(after, rows);
     });
   }
 
@@ -152,8 +161,7 @@ export class EventReads {
     const rows = await this.#asViewer<[viewer: number, ...EventRow]>(
       group[0]!.claims,
       "read_events_for",
-      `select viewer, sequence, name, project_id, subject_type, subject_id, extract(epoch from occurred_at) * 1000, message, head
-       from app_hidden.read_events_for($1, $2, $3)`,
+      `select viewer, ${COLUMNS} from app_hidden.read_events_for($1, $2, $3)`,
       [JSON.stringify(viewers), organizationId, most],
     );
     const byViewer: EventRow[][] = [];

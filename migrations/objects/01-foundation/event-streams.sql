@@ -121,8 +121,12 @@ language plpgsql volatile as $$
 #variable_conflict use_column
 declare
   most_bytes constant int := 2000000;
+  most_bytes_of_viewer constant int := 500000;
   bytes int := 0;
+  bytes_of_viewer int;
   one record;
+  newest bigint;
+  upto bigint;
 begin
   for one in select v.viewer, v.number::int from jsonb_array_elements(viewers) with ordinality v (viewer, number) loop
     exit when bytes > most_bytes;
@@ -130,16 +134,26 @@ begin
     perform set_config(s.name, coalesce(one.viewer ->> s.name, ''), true)
       from unnest(array['plat.user_id', 'plat.token_id', 'plat.organization_id', 'plat.scopes']) s (name);
     viewer := one.number;
-    for sequence, name, project_id, subject_type, subject_id, occurred_at, message, head in
-      select r.* from app_hidden.read_events(read_events_for.organization_id, (one.viewer ->> 'after')::bigint, most) r
+    newest := app_hidden.event_head(read_events_for.organization_id);
+    upto := case when newest is not null then least(newest, (one.viewer ->> 'after')::bigint + most) end;
+    bytes_of_viewer := 0;
+    head := null;
+    for sequence, name, project_id, subject_type, subject_id, occurred_at, message in
+      select e.sequence, e.name, e.project_id, e.subject_type, e.subject_id, e.occurred_at,
+        app_hidden.event_message(row(e.*)::app_public.events, e.changes, e.data)
+      from app_hidden.seen_events e where e.organization_id = read_events_for.organization_id
+        and e.sequence > (one.viewer ->> 'after')::bigint and e.sequence <= upto
+      order by e.sequence
     loop
-      bytes := bytes + coalesce(octet_length(message), 0);
+      if bytes_of_viewer >= most_bytes_of_viewer then
+        upto := sequence - 1;
+        exit;
+      end if;
+      bytes_of_viewer := bytes_of_viewer + octet_length(message);
       return next;
     end loop;
-    if not found then
-      return query select one.number, null::bigint, null, null::uuid, null, null::uuid, null::timestamptz, null,
-        null::bigint;
-    end if;
+    bytes := bytes + bytes_of_viewer;
+    return query select one.number, upto, null, null::uuid, null, null::uuid, null::timestamptz, null, newest;
   end loop;
 end $$;
 comment on function app_hidden.read_events_for(jsonb, uuid, int) is

@@ -2,3 +2,4 @@
 -- functions, and the policies and grants of all tables.
 
 select app_private.make_masked_views();
+select app_private.make_event_view();
