@@ -1,6 +1,12 @@
 /** `npm run test:mutation`: whether the tests notice a change in the code at the service's edge; see docs/tests.md. */
 export default {
-  mutate: ["src/auth/**/*.ts", "src/limits/**/*.ts", "src/admission/**/*.ts", "src/http/**/*.ts"],
+  mutate: [
+    "src/auth/**/*.ts",
+    "src/limits/**/*.ts",
+    "src/admission/**/*.ts",
+    "src/http/**/*.ts",
+    "!**/*.d.ts",
+  ],
   plugins: ["./test/mutation/runner.js"],
   testRunner: "jest-files",
   testRunnerNodeArgs: ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"],
