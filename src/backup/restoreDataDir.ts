@@ -83,8 +83,6 @@ export async function restoreDataDir(options: RestoreOptions): Promise<Restored>
       logFile,
       runAs,
       settings: { ...embeddedSettings, ...recovery.settings, hot_standby: "off" },
-      // No timeout: applying the changes since the backup may take long.
-      withinMs: Infinity,
     }).catch(async (error: Error) => {
       throw new Error(await whyNot(error, logFile, options.at), { cause: error });
     });

@@ -23,6 +23,7 @@ export const logEvents = {
   "embedded.creating": "The embedded database is being created.",
   "embedded.ended": "The embedded database stopped unexpectedly; it is restarted on the same port.",
   "embedded.no_backup": "The archive has no backup of this database; run `npm run backup`.",
+  "embedded.slow_start": "The embedded database is starting for longer than usual: it replays its log.",
   "embedded.start_failed":
     "The embedded database could not be restarted; retried for two minutes, or, if its disk is full, until there is space.",
   "embedded.started_again": "The embedded database is running again after it stopped unexpectedly.",

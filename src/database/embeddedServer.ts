@@ -30,6 +30,8 @@ export interface EmbeddedOptions {
   archive?: ArchiveOptions | undefined;
   /** For tests: faster, but nothing survives a crash of the machine. */
   fast?: boolean;
+  /** Milliseconds between two messages about a slow start. Default: half a minute. */
+  slowMs?: number;
 }
 
 export interface ArchiveOptions {
@@ -103,7 +105,7 @@ export const fastSettings = {
  * @throws Error with a message for the user if the folder is in use or inaccessible, or programs are missing.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, logger, archive, againForMs, fast = false } = options;
+  const { dataDir, logger, archive, againForMs, fast = false, slowMs } = options;
   prepareDataDir(dataDir);
   const unlock = lockFolder(dataDir);
   try {
@@ -146,6 +148,12 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         ...(series && archiveSettings(series, archive.timeoutSeconds)),
       },
       ...(!fast && { nice: NICE }),
+      slowMs,
+      onSlow: (seconds: number) =>
+        logger?.warn(
+          { event: "embedded.slow_start", seconds },
+          `The embedded database has been starting for ${seconds} s. After a crash or from a backup, it replays its log, which can take minutes; do not interrupt it.`,
+        ),
     };
     const postmaster = await startPostmaster(start);
     try {

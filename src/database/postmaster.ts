@@ -34,13 +34,15 @@ interface Start {
   settings: Record<string, string | number>;
   /** Nice increment of its processes and of their sessions; see lowerPriority. Default: none. */
   nice?: number;
-  /** Time limit until it accepts connections, in milliseconds. Default: one minute. */
-  withinMs?: number;
+  /** Called while it does not accept connections yet, every `slowMs`, with the seconds since its start. */
+  onSlow?: (seconds: number) => void;
+  /** Default: half a minute. */
+  slowMs?: number | undefined;
   /** Port on the loopback interface. Default: a free port. */
   port?: number | undefined;
 }
 
-const startWithinMs = 60_000;
+const defaultSlowMs = 30_000;
 const sessionsEndWithinMs = 1000;
 const stopWithinMs = 30_000;
 /** Milliseconds until processes of a killed server have noticed that. */
@@ -70,7 +72,10 @@ function hasNoRoom(data: string): boolean {
   });
 }
 
-/** Starts the server on a loopback port and waits until it accepts connections. */
+/**
+ * Starts the server on a loopback port and waits until it accepts connections, for as long as it runs: after a crash
+ * it may replay its log for many minutes, would have to begin again if it was interrupted, and never start.
+ */
 export async function startPostmaster(start: Start): Promise<Postmaster> {
   const begun = performance.now();
   for (let attempt = 1; ; attempt++) {
@@ -87,7 +92,7 @@ export async function startPostmaster(start: Start): Promise<Postmaster> {
 }
 
 async function startOnce(
-  { postgres, data, logFile, runAs, settings, nice, withinMs = startWithinMs }: Start,
+  { postgres, data, logFile, runAs, settings, nice, onSlow, slowMs = defaultSlowMs }: Start,
   port: number,
 ): Promise<Postmaster> {
   const options = Object.entries({ ...settings, port }).flatMap(([name, value]) => [
@@ -124,11 +129,10 @@ async function startOnce(
   // The database does not outlive this process, unless this is killed with SIGKILL.
   process.on("exit", killNow);
 
-  const deadline = performance.now() + withinMs;
-  while (!state.gone && !isReady(data, child.pid)) {
-    if (performance.now() > deadline) child.kill("SIGQUIT");
-    await Promise.race([exited, delay(15)]);
-  }
+  const begun = performance.now();
+  const slow = setInterval(() => onSlow?.(Math.round((performance.now() - begun) / 1_000)), slowMs);
+  while (!state.gone && !isReady(data, child.pid)) await Promise.race([exited, delay(15)]);
+  clearInterval(slow);
   if (state.gone) {
     const output = readFileSync(logFile).subarray(logStart).toString().trim();
     throw new NotStarted({ data, logFile }, output);

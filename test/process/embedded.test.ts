@@ -115,3 +115,31 @@ test("a reused process id in the pid file does not prevent a start", async () =>
   expect(await ask(next.connectionString, "select 1 as one")).toEqual([{ one: 1 }]);
   await next.stop();
 });
+
+test("a start that takes long after a crash is reported, not interrupted", async () => {
+  await using folder = await temporaryFolder();
+  const first = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+  await ask(first.connectionString, "create table kept (n int)");
+  await ask(
+    first.connectionString,
+    "set synchronous_commit = on; insert into kept select generate_series(1, 300000)",
+  );
+  process.kill(await postmasterPid(folder.path), "SIGKILL");
+  await first.exited;
+  const notes: Record<string, unknown>[] = [];
+  const note = (facts: object) => void notes.push({ ...facts });
+  const second = await startEmbeddedPostgres({
+    dataDir: folder.path,
+    fast: true,
+    logger: { info: note, warn: note },
+    slowMs: 5,
+  });
+  try {
+    expect(notes).toContainEqual({ event: "embedded.slow_start", seconds: expect.any(Number) });
+    expect(await ask(second.connectionString, "select count(*)::int as n from kept")).toEqual([
+      { n: 300_000 },
+    ]);
+  } finally {
+    await second.stop();
+  }
+});
