@@ -81,6 +81,18 @@ export const compressions = new FairSemaphore({
 /** Connections accepted per iteration of the event loop, by network; see listen.ts. */
 export const handshakes = new FairSemaphore({ capacity: 1 });
 
+/**
+ * Requests until their response begins, by network: the others of a network wait, without work for anybody. What they
+ * need is limited further by viewer; see below.
+ */
+export const requests = new FairSemaphore({ capacity: Infinity, perParty: 64 });
+/** Milliseconds after which a request no longer counts in {@link requests}, such as a long upload. */
+export const REQUEST_HOLD_MS = 1_000;
+/** Requests begun per iteration of the event loop, by network; see requestTurns.ts. Each takes some 0.2 ms at first. */
+export const requestStarts = new FairSemaphore({ capacity: 8 });
+/** Requests of a connection whose response is not complete: clients other than load generators send one at a time. */
+export const MOST_PIPELINED = 20;
+
 /** Short messages of WebSockets answered per iteration of the event loop, by network; see webSocketTurns.ts. */
 export const webSocketMessages = new FairSemaphore({ capacity: 1 });
 /** Messages from this size on, in bytes, are parsed and answered within the event loop's share. */

@@ -12,6 +12,7 @@ import { sequenceOf } from "../live/sequence.ts";
 import { localizeErrors } from "../messages/localizeErrors.ts";
 import { type LanguageOfUser, viewerLanguage } from "./viewerLanguage.ts";
 import { requestState } from "./requestState.ts";
+import { endTurn } from "./requestTurns.ts";
 
 /** Query parameters of a stream. */
 const parameters = [
@@ -116,6 +117,7 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
     });
     const close = await live.open(stream, bearer, organizationId);
     stream.begin();
+    endTurn(response);
     response.once("close", close);
     if (response.closed) close();
   };

@@ -9,6 +9,7 @@ import { throwReadFailure } from "../files/files.ts";
 import { typeOfName } from "../files/fileName.ts";
 import type { ByteRange, FileStore } from "../providers/files/index.ts";
 import { hasCurrent } from "./conditionalRequests.ts";
+import { endTurn } from "./requestTurns.ts";
 import { pageTurn } from "./inTurn.ts";
 
 export interface FilePageDeps {
@@ -131,6 +132,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     const content = await store.get(address.key, range).catch(throwReadFailure);
     if (!content) throw new CodedError("NOT_FOUND", "This file no longer exists.");
     // A client that disconnects early is not an error.
+    endTurn(response);
     await pipeline(content, response).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
     });

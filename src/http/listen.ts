@@ -9,6 +9,7 @@ import { handshakes } from "../admission/semaphores.ts";
 import { type ConnectionLimits, connectionLimits, countByAddress } from "./connectionLimits.ts";
 import { defaultPace, keepPace, type Pace } from "./pace.ts";
 import { writeRefusal } from "./rawRefusal.ts";
+import { inTurns } from "./requestTurns.ts";
 import { asksForWebSocket, webSockets } from "./webSocket.ts";
 
 export interface ListenOptions {
@@ -97,11 +98,12 @@ async function begin(socket: Socket, server: EventEmitter): Promise<void> {
  * or the plain server.
  */
 export async function listen(app: RequestListener, options: ListenOptions): Promise<Listening> {
-  const { headersWithin = HEADERS_MS, limits = connectionLimits() } = options;
+  const { headersWithin = HEADERS_MS, limits = connectionLimits(), isProxy = () => false } = options;
   let isDraining = false;
+  const turned = inTurns(app, isProxy);
   const drained: RequestListener = (request, response) => {
     if (isDraining) response.setHeader("Connection", "close");
-    app(request, response);
+    turned(request, response);
   };
   const paced = keepPace(drained, options.pace ?? defaultPace);
   const webSocketServer = webSockets(app);
@@ -118,7 +120,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     paced.app,
   );
   const plain = createHttpServer(times, paced.app);
-  const addresses = countByAddress(limits.ofAddress, options.isProxy ?? (() => false));
+  const addresses = countByAddress(limits.ofAddress, isProxy);
   const sockets = new Set<Socket>();
   const silent = new Set<Socket>();
   for (const server of [secure, plain]) {

@@ -8,6 +8,7 @@ import { queryLimits } from "../admission/queryLimits.ts";
 import type { Language } from "../messages/catalogue.ts";
 import { localizeErrors } from "../messages/localizeErrors.ts";
 import type { RequestState, SubscriptionResult } from "./requestState.ts";
+import { endTurn } from "./requestTurns.ts";
 
 /** Idle time after which a comment is sent as a keep-alive (ms). */
 const HEARTBEAT_MS = 15_000;
@@ -47,6 +48,7 @@ export async function writeSubscription(
   },
 ): Promise<void> {
   beginEvents(response);
+  endTurn(response);
   response.write(":\n\n");
   const heartbeat = setInterval(() => response.write(":\n\n"), HEARTBEAT_MS);
   const gone = new AbortController();

@@ -1,0 +1,119 @@
+/**
+ * When requests begin. A client can have hundreds of connections and send a request on each in the same moment; handled
+ * in one iteration of the event loop, they would delay everybody else by as long as all of them take together.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Release } from "../admission/fairSemaphore.ts";
+import type { Party } from "../admission/party.ts";
+import { MOST_PIPELINED, REQUEST_HOLD_MS, requests, requestStarts } from "../admission/semaphores.ts";
+import { CodedError } from "../base/errors.ts";
+import { networkOf } from "../network/networkOf.ts";
+import { forwardedFor } from "./forwardedFor.ts";
+import { writeRefusal } from "./rawRefusal.ts";
+
+/** What is known of a connection. PERF: properties, since a WeakMap for each request occupies the garbage collector. */
+const CONNECTION = Symbol("requests of the connection");
+type Connection = Socket & {
+  [CONNECTION]?: {
+    /** Requests whose response is not complete. */
+    pending: number;
+    /** The party of its address. */
+    readonly party: Party;
+  };
+};
+/** The request of a response in {@link requests}. */
+const TURN = Symbol("turn of the request");
+type Response = ServerResponse & { [TURN]?: { readonly release: Release; readonly since: number } };
+
+const tooManyPipelined = () =>
+  new CodedError(
+    "RATE_LIMITED",
+    `A connection can have ${MOST_PIPELINED} requests without a response; wait for responses, or open another one.`,
+    { limit: MOST_PIPELINED },
+  );
+
+const partyOf = (network: string): Party => ({ group: network, key: network });
+
+/** Responses that count in {@link requests}, oldest first. */
+const held = new Set<Response>();
+let sweeping: NodeJS.Timeout | undefined;
+
+/** Ends the turns of requests that take long. */
+function sweep(): void {
+  const before = performance.now() - REQUEST_HOLD_MS;
+  for (const response of held) {
+    if (response[TURN]!.since > before) return;
+    endTurn(response);
+  }
+  clearInterval(sweeping);
+  sweeping = undefined;
+}
+
+function hold(response: Response, release: Release): void {
+  response[TURN] = { release, since: performance.now() };
+  held.add(response);
+  sweeping ??= setInterval(sweep, REQUEST_HOLD_MS / 4).unref();
+}
+
+/** A response begins that can last long, such as an event stream: its request no longer counts. */
+export function endTurn(response: Response): void {
+  if (held.delete(response)) response[TURN]!.release();
+}
+
+/** PERF: one listener for all responses. */
+function onClose(this: ServerResponse): void {
+  endTurn(this);
+  const connection = (this.req.socket as Connection)[CONNECTION];
+  if (connection) connection.pending -= 1;
+}
+
+const starts: Release[] = [];
+/** Releases all starts of this iteration of the event loop in the next. */
+function releaseNext(release: Release): void {
+  if (starts.push(release) > 1) return;
+  setImmediate(() => {
+    for (const one of starts.splice(0)) one();
+  });
+}
+
+/**
+ * Begins a limited number of requests per iteration of the event loop, and handles a limited number of a network;
+ * networks take turns.
+ * @param isProxy whether an address is a proxy, whose clients take turns
+ */
+export function inTurns(app: RequestListener, isProxy: (address: string) => boolean): RequestListener {
+  const wait = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    party: Party,
+    release: Release | undefined,
+  ) => {
+    hold(response, release ?? (await requests.acquire(party)));
+    releaseNext(await requestStarts.acquire(party));
+    // The client may have gone before it was held.
+    if (response.destroyed) endTurn(response);
+    else app(request, response);
+  };
+  return (request, response) => {
+    const socket: Connection = request.socket;
+    if (socket.destroyed || socket.writableEnded) return;
+    const connection = (socket[CONNECTION] ??= {
+      pending: 0,
+      party: partyOf(networkOf(socket.remoteAddress)),
+    });
+    if (connection.pending >= MOST_PIPELINED)
+      return writeRefusal(socket, "429 Too Many Requests", tooManyPipelined());
+    connection.pending += 1;
+    response.on("close", onClose);
+    const isForwarded = request.headers["x-forwarded-for"] !== undefined;
+    const party = isForwarded ? partyOf(networkOf(forwardedFor(request, isProxy))) : connection.party;
+    // PERF: usually nobody waits.
+    const release = requests.tryAcquire(party);
+    const start = release && requestStarts.tryAcquire(party);
+    if (!start) return void wait(request, response, party, release);
+    hold(response, release);
+    releaseNext(start);
+    app(request, response);
+  };
+}
