@@ -9,6 +9,7 @@ import type { Party } from "../admission/party.ts";
 import { MOST_PIPELINED, REQUEST_HOLD_MS, requests, requestStarts } from "../admission/semaphores.ts";
 import { CodedError } from "../base/errors.ts";
 import { networkOf } from "../network/networkOf.ts";
+import { limitParts } from "./bodyParts.ts";
 import { forwardedFor } from "./forwardedFor.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 
@@ -106,6 +107,7 @@ export function inTurns(app: RequestListener, isProxy: (address: string) => bool
       return writeRefusal(socket, "429 Too Many Requests", tooManyPipelined());
     connection.pending += 1;
     response.on("close", onClose);
+    limitParts(request);
     const isForwarded = request.headers["x-forwarded-for"] !== undefined;
     const party = isForwarded ? partyOf(networkOf(forwardedFor(request, isProxy))) : connection.party;
     // PERF: usually nobody waits.

@@ -41,6 +41,9 @@ const INIT_MS = 10_000;
 const IDLE_MS = 65_000;
 /** Milliseconds between two pings; a client that has not answered the last one is disconnected. */
 const PING_MS = 15_000;
+/** Pings and pongs that a client may send between two of ours, and frames of a message. */
+const MOST_CONTROL_FRAMES = 100;
+const MOST_FRAGMENTS = 64;
 /** Subscriptions of a connection, which wait for their answer or run. */
 const MOST_SUBSCRIPTIONS = 100;
 
@@ -204,17 +207,26 @@ function readMessages(
   };
   client.on("message", take);
   client.on("ping", (data: Buffer) => {
-    if (client.bufferedAmount <= MOST_UNREAD) client.pong(data);
+    if (client.readyState === client.OPEN && client.bufferedAmount <= MOST_UNREAD) client.pong(data);
   });
 }
 
-/** Disconnects a client that is gone. */
+/** Disconnects a client that is gone, or sends control frames all the time. */
 function keepAlive(client: WebSocket): void {
   let isAlive = true;
-  client.on("pong", () => (isAlive = true));
+  let frames = 0;
+  const count = () => {
+    if (++frames === MOST_CONTROL_FRAMES) client.close(1008, "Too many pings");
+    if (frames > MOST_CONTROL_FRAMES) client.terminate();
+  };
+  client.on("ping", count).on("pong", () => {
+    isAlive = true;
+    count();
+  });
   const beat = setInterval(() => {
     if (!isAlive) return client.terminate();
     isAlive = false;
+    frames = 0;
     client.ping();
   }, PING_MS);
   client.once("close", () => clearInterval(beat));
@@ -325,6 +337,9 @@ export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSoc
     perMessageDeflate: false,
     // See readMessages.
     autoPong: false,
+    // Of all frames that have arrived, one per connection and iteration of the event loop, even without content.
+    allowSynchronousEvents: false,
+    maxFragments: MOST_FRAGMENTS,
     // Without it the client is disconnected by the library, with 4406.
     handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
   });

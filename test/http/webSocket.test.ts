@@ -118,6 +118,18 @@ test("messages have a length limit, below which a document is read", async () =>
   expect((await once(client, "close"))[0]).toBe(1009);
 });
 
+test("a client that sends control frames or fragments all the time is disconnected with the reason", async () => {
+  const { connect } = await start(endless().app);
+  const pinging = await connect();
+  const pinged = once(pinging.client, "close");
+  for (let n = 0; n < 1_000; n += 1) pinging.client.ping();
+  expect((await pinged).map(String)).toEqual(["1008", "Too many pings"]);
+  const fragmenting = await connect();
+  const fragmented = once(fragmenting.client, "close");
+  for (let n = 0; n < 1_000; n += 1) fragmenting.client.send("", { fin: false });
+  expect((await fragmented)[0]).toBe(1008);
+});
+
 test("subscriptions that end before their first event, or with the connection, release their slots", async () => {
   const { app, open } = endless();
   const { connect } = await start(app);
