@@ -85,7 +85,7 @@ export const handshakes = new FairSemaphore({ capacity: 1 });
  * Requests until their response begins, by network: the others of a network wait, without work for anybody. What they
  * need is limited further by viewer; see below.
  */
-export const requests = new FairSemaphore({ capacity: Infinity, perParty: 64 });
+export const requests = new FairSemaphore({ capacity: Infinity, perParty: 64, queuePerParty: 2_048 });
 /** Milliseconds after which a request no longer counts in {@link requests}, such as a long upload. */
 export const REQUEST_HOLD_MS = 1_000;
 /** Requests begun per iteration of the event loop, by network; see requestTurns.ts. Each takes some 0.2 ms at first. */

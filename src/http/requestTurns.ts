@@ -27,6 +27,11 @@ type Connection = Socket & {
 const TURN = Symbol("turn of the request");
 type Response = ServerResponse & { [TURN]?: { readonly release: Release; readonly since: number } };
 
+/** Refuses the first of the requests that are too many, and closes the connection. */
+function refuse(socket: Socket, error: CodedError): void {
+  if (!socket.writableEnded) writeRefusal(socket, "429 Too Many Requests", error);
+}
+
 const tooManyPipelined = () =>
   new CodedError(
     "RATE_LIMITED",
@@ -80,7 +85,7 @@ function releaseNext(release: Release): void {
 
 /**
  * Begins a limited number of requests per iteration of the event loop, and handles a limited number of a network;
- * networks take turns.
+ * networks take turns. A connection with too many of its own or of its network is refused and closed.
  * @param isProxy whether an address is a proxy, whose clients take turns
  */
 export function inTurns(app: RequestListener, isProxy: (address: string) => boolean): RequestListener {
@@ -103,8 +108,7 @@ export function inTurns(app: RequestListener, isProxy: (address: string) => bool
       pending: 0,
       party: partyOf(networkOf(socket.remoteAddress)),
     });
-    if (connection.pending >= MOST_PIPELINED)
-      return writeRefusal(socket, "429 Too Many Requests", tooManyPipelined());
+    if (connection.pending >= MOST_PIPELINED) return refuse(socket, tooManyPipelined());
     connection.pending += 1;
     response.on("close", onClose);
     limitParts(request);
@@ -113,7 +117,8 @@ export function inTurns(app: RequestListener, isProxy: (address: string) => bool
     // PERF: usually nobody waits.
     const release = requests.tryAcquire(party);
     const start = release && requestStarts.tryAcquire(party);
-    if (!start) return void wait(request, response, party, release);
+    if (!start)
+      return void wait(request, response, party, release).catch((error: CodedError) => refuse(socket, error));
     hold(response, release);
     releaseNext(start);
     app(request, response);

@@ -89,6 +89,24 @@ test("a connection with too many requests without a response is refused with wha
   expect(service.of("192.0.2.1").length).toBeLessThanOrEqual(MOST_PIPELINED);
 });
 
+test("too many waiting requests of a network are refused with what to do", async () => {
+  await using service = await start();
+  const request = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n".repeat(MOST_PIPELINED);
+  const answers: string[] = [];
+  for (let n = 0; n < 120; n += 1) {
+    const socket = connect(service.port, "127.0.0.1").on("error", () => {});
+    socket.setEncoding("utf8").on("data", (part: string) => answers.push(part));
+    socket.write(request);
+  }
+  await until(() => answers.length > 0);
+  expect(answers[0]).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\n/);
+  expect(JSON.parse(answers[0]!.split("\r\n\r\n")[1]!)).toMatchObject({
+    errors: [{ extensions: { code: "RATE_LIMITED", retryAfterSeconds: 1 } }],
+  });
+  service.ask("192.0.2.2", 1);
+  await until(() => service.of("192.0.2.2").length === 1);
+});
+
 test.each([
   ["192.0.2.1", undefined, "192.0.2.1"],
   ["192.0.2.1", "198.51.100.1", "192.0.2.1"],
