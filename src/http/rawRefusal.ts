@@ -12,13 +12,15 @@ const LINGER = 2_000;
  */
 export function writeRefusal(socket: Duplex, status: string, error: CodedError): void {
   const body = JSON.stringify(errorBody(error, randomUUID()));
+  const { retryAfterSeconds } = error.extensions;
+  const retry = retryAfterSeconds === undefined ? "" : `Retry-After: ${Number(retryAfterSeconds)}\r\n`;
   const cut = setTimeout(() => socket.destroy(), LINGER);
   socket.once("close", () => clearTimeout(cut));
   socket.once("end", () => socket.destroy());
   socket.on("error", () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+      `Content-Length: ${Buffer.byteLength(body)}\r\n${retry}Connection: close\r\n\r\n${body}`,
   );
   // Remaining input is read and dropped, since unread bytes would reset the connection before the response is read.
   socket.resume();

@@ -36,7 +36,7 @@ const tooManyPipelined = () =>
   new CodedError(
     "RATE_LIMITED",
     `A connection can have ${MOST_PIPELINED} requests without a response; wait for responses, or open another one.`,
-    { limit: MOST_PIPELINED },
+    { retryAfterSeconds: 1 },
   );
 
 const partyOf = (network: string): Party => ({ group: network, key: network });

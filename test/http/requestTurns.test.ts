@@ -77,12 +77,12 @@ test("a connection with too many requests without a response is refused with wha
   socket.setEncoding("utf8").on("data", (part: string) => (text += part));
   socket.write("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n".repeat(MOST_PIPELINED + 5));
   await once(socket, "close");
-  expect(text).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\n/);
+  expect(text).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\n[^]*\r\nRetry-After: 1\r\n/);
   expect(JSON.parse(text.split("\r\n\r\n")[1]!)).toMatchObject({
     errors: [
       {
         message: expect.stringContaining("wait for responses"),
-        extensions: { code: "RATE_LIMITED", limit: MOST_PIPELINED },
+        extensions: { code: "RATE_LIMITED", retryAfterSeconds: 1 },
       },
     ],
   });
