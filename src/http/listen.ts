@@ -8,6 +8,7 @@ import { CodedError } from "../base/errors.ts";
 import { handshakes } from "../admission/semaphores.ts";
 import { type ConnectionLimits, connectionLimits, countByAddress } from "./connectionLimits.ts";
 import { defaultPace, keepPace, type Pace } from "./pace.ts";
+import { limitPipelined } from "./pipelining.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 import { inTurns } from "./requestTurns.ts";
 import { asksForWebSocket, webSockets } from "./webSocket.ts";
@@ -106,6 +107,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     turned(request, response);
   };
   const paced = keepPace(drained, options.pace ?? defaultPace);
+  const limited = limitPipelined(paced.app);
   const webSocketServer = webSockets(app);
   const times = { ...timeouts(headersWithin), shouldUpgradeCallback: asksForWebSocket };
   const secure = createHttpsServer(
@@ -117,9 +119,9 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       ...(options.ticketKeys && { ticketKeys: options.ticketKeys }),
       ...times,
     },
-    paced.app,
+    limited,
   );
-  const plain = createHttpServer(times, paced.app);
+  const plain = createHttpServer(times, limited);
   const addresses = countByAddress(limits.ofAddress, isProxy);
   const sockets = new Set<Socket>();
   const silent = new Set<Socket>();

@@ -11,6 +11,8 @@ const LINGER = 2_000;
  * alone leaves the descriptor to a client that neither reads nor hangs up.
  */
 export function writeRefusal(socket: Duplex, status: string, error: CodedError): void {
+  // Of several refused requests of a connection, the first is answered.
+  if (socket.writableEnded || socket.destroyed) return;
   const body = JSON.stringify(errorBody(error, randomUUID()));
   const { retryAfterSeconds } = error.extensions;
   const retry = retryAfterSeconds === undefined ? "" : `Retry-After: ${Number(retryAfterSeconds)}\r\n`;

@@ -3,41 +3,17 @@
  * in one iteration of the event loop, they would delay everybody else by as long as all of them take together.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import type { Release } from "../admission/fairSemaphore.ts";
 import type { Party } from "../admission/party.ts";
-import { MOST_PIPELINED, REQUEST_HOLD_MS, requests, requestStarts } from "../admission/semaphores.ts";
-import { CodedError } from "../base/errors.ts";
+import { REQUEST_HOLD_MS, requests, requestStarts } from "../admission/semaphores.ts";
+import type { CodedError } from "../base/errors.ts";
 import { networkOf } from "../network/networkOf.ts";
-import { limitParts } from "./bodyParts.ts";
 import { forwardedFor } from "./forwardedFor.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 
-/** What is known of a connection. PERF: properties, since a WeakMap for each request occupies the garbage collector. */
-const CONNECTION = Symbol("requests of the connection");
-type Connection = Socket & {
-  [CONNECTION]?: {
-    /** Requests whose response is not complete. */
-    pending: number;
-    /** The party of its address. */
-    readonly party: Party;
-  };
-};
 /** The request of a response in {@link requests}. */
 const TURN = Symbol("turn of the request");
 type Response = ServerResponse & { [TURN]?: { readonly release: Release; readonly since: number } };
-
-/** Refuses the first of the requests that are too many, and closes the connection. */
-function refuse(socket: Socket, error: CodedError): void {
-  if (!socket.writableEnded) writeRefusal(socket, "429 Too Many Requests", error);
-}
-
-const tooManyPipelined = () =>
-  new CodedError(
-    "RATE_LIMITED",
-    `A connection can have ${MOST_PIPELINED} requests without a response; wait for responses, or open another one.`,
-    { retryAfterSeconds: 1 },
-  );
 
 const partyOf = (network: string): Party => ({ group: network, key: network });
 
@@ -70,8 +46,6 @@ export function endTurn(response: Response): void {
 /** PERF: one listener for all responses. */
 function onClose(this: ServerResponse): void {
   endTurn(this);
-  const connection = (this.req.socket as Connection)[CONNECTION];
-  if (connection) connection.pending -= 1;
 }
 
 const starts: Release[] = [];
@@ -85,7 +59,7 @@ function releaseNext(release: Release): void {
 
 /**
  * Begins a limited number of requests per iteration of the event loop, and handles a limited number of a network;
- * networks take turns. A connection with too many of its own or of its network is refused and closed.
+ * networks take turns. A connection of a network with too many that wait is refused and closed.
  * @param isProxy whether an address is a proxy, whose clients take turns
  */
 export function inTurns(app: RequestListener, isProxy: (address: string) => boolean): RequestListener {
@@ -102,23 +76,15 @@ export function inTurns(app: RequestListener, isProxy: (address: string) => bool
     else app(request, response);
   };
   return (request, response) => {
-    const socket: Connection = request.socket;
-    if (socket.destroyed || socket.writableEnded) return;
-    const connection = (socket[CONNECTION] ??= {
-      pending: 0,
-      party: partyOf(networkOf(socket.remoteAddress)),
-    });
-    if (connection.pending >= MOST_PIPELINED) return refuse(socket, tooManyPipelined());
-    connection.pending += 1;
     response.on("close", onClose);
-    limitParts(request);
-    const isForwarded = request.headers["x-forwarded-for"] !== undefined;
-    const party = isForwarded ? partyOf(networkOf(forwardedFor(request, isProxy))) : connection.party;
+    const party = partyOf(networkOf(forwardedFor(request, isProxy)));
     // PERF: usually nobody waits.
     const release = requests.tryAcquire(party);
     const start = release && requestStarts.tryAcquire(party);
     if (!start)
-      return void wait(request, response, party, release).catch((error: CodedError) => refuse(socket, error));
+      return void wait(request, response, party, release).catch((error: CodedError) =>
+        writeRefusal(request.socket, "429 Too Many Requests", error),
+      );
     hold(response, release);
     releaseNext(start);
     app(request, response);
