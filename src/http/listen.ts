@@ -11,6 +11,7 @@ import { defaultPace, keepPace, type Pace } from "./pace.ts";
 import { limitPipelined } from "./pipelining.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 import { inTurns } from "./requestTurns.ts";
+import { endSlices, sliceInput } from "./slicedInput.ts";
 import { asksForWebSocket, webSockets } from "./webSocket.ts";
 
 export interface ListenOptions {
@@ -125,9 +126,14 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
   const addresses = countByAddress(limits.ofAddress, isProxy);
   const sockets = new Set<Socket>();
   const silent = new Set<Socket>();
+  // Behind Node's own listeners of these events.
+  secure.on("secureConnection", sliceInput);
+  plain.on("connection", sliceInput);
   for (const server of [secure, plain]) {
     server.on("clientError", onClientError);
-    server.on("upgrade", webSocketServer.upgrade);
+    server.on("upgrade", (request, socket, head) => {
+      webSocketServer.upgrade(request, socket, Buffer.concat([head, endSlices(request.socket)]));
+    });
     // Neither server listens itself, and this event starts the timers of the two timeouts above.
     server.emit("listening");
   }

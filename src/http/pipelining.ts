@@ -7,6 +7,7 @@ import type { Socket } from "node:net";
 import { MOST_PIPELINED } from "../admission/semaphores.ts";
 import { CodedError } from "../base/errors.ts";
 import { limitParts } from "./bodyParts.ts";
+import { endTurn } from "./requestTurns.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 
 /**
@@ -23,8 +24,9 @@ const tooMany = () =>
     { retryAfterSeconds: 1 },
   );
 
-/** PERF: one listener for all responses. */
+/** PERF: one listener for all responses, and one for both limits. */
 function onClose(this: ServerResponse): void {
+  endTurn(this);
   const socket = this.req.socket as Connection;
   socket[PENDING]! -= 1;
 }

@@ -38,14 +38,11 @@ function hold(response: Response, release: Release): void {
   sweeping ??= setInterval(sweep, REQUEST_HOLD_MS / 4).unref();
 }
 
-/** A response begins that can last long, such as an event stream: its request no longer counts. */
+/**
+ * A response is complete, or begins and can last long, such as an event stream: its request no longer counts.
+ */
 export function endTurn(response: Response): void {
   if (held.delete(response)) response[TURN]!.release();
-}
-
-/** PERF: one listener for all responses. */
-function onClose(this: ServerResponse): void {
-  endTurn(this);
 }
 
 const starts: Release[] = [];
@@ -59,7 +56,7 @@ function releaseNext(release: Release): void {
 
 /**
  * Begins a limited number of requests per iteration of the event loop, and handles a limited number of a network;
- * networks take turns. A connection of a network with too many that wait is refused and closed.
+ * networks take turns. `endTurn` is called at the end of each response. A connection of a network with too many that wait is refused and closed.
  * @param isProxy whether an address is a proxy, whose clients take turns
  */
 export function inTurns(app: RequestListener, isProxy: (address: string) => boolean): RequestListener {
@@ -76,7 +73,6 @@ export function inTurns(app: RequestListener, isProxy: (address: string) => bool
     else app(request, response);
   };
   return (request, response) => {
-    response.on("close", onClose);
     const party = partyOf(networkOf(forwardedFor(request, isProxy)));
     // PERF: usually nobody waits.
     const release = requests.tryAcquire(party);

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
 import { connect } from "node:tls";
 import type { Attack, HostileWorld } from "../attack.ts";
+import { drained } from "../drained.ts";
 
 const SOCKETS = 10;
 /** Chunks of a body with one byte each, which is the most chunks that fit. */
@@ -19,9 +20,7 @@ async function send({ address, stranger }: HostileWorld, signal: AbortSignal): P
   socket.write(
     `POST /graphql HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${stranger.token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n"\r\n`,
   );
-  while (!socket.destroyed && !signal.aborted)
-    if (!socket.write(chunks))
-      await Promise.race([once(socket, "drain", { signal }), once(socket, "close")]).catch(() => {});
+  while (!socket.destroyed && !signal.aborted) if (!socket.write(chunks)) await drained(socket);
   signal.removeEventListener("abort", leave);
 }
 

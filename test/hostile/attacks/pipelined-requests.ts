@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
 import { connect } from "node:tls";
 import type { Attack, HostileWorld } from "../attack.ts";
+import { drained } from "../drained.ts";
 
 const SOCKETS = 10;
 /** The shortest requests, as many as fit. */
@@ -16,9 +17,7 @@ async function flood({ address }: HostileWorld, signal: AbortSignal): Promise<vo
   const leave = () => socket.destroy();
   signal.addEventListener("abort", leave, { once: true });
   await once(socket, "secureConnect", { signal });
-  while (!socket.destroyed && !signal.aborted)
-    if (!socket.write(requests))
-      await Promise.race([once(socket, "drain", { signal }), once(socket, "close")]).catch(() => {});
+  while (!socket.destroyed && !signal.aborted) if (!socket.write(requests)) await drained(socket);
   signal.removeEventListener("abort", leave);
 }
 

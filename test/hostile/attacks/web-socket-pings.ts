@@ -3,6 +3,7 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { connect } from "node:tls";
 import { WebSocket } from "ws";
 import type { Attack, HostileWorld } from "../attack.ts";
+import { drained } from "../drained.ts";
 
 const SOCKETS = 10;
 /** The shortest frames that a client can send: pings without content, masked with zeros. */
@@ -25,7 +26,7 @@ async function flood({ address }: HostileWorld, signal: AbortSignal): Promise<vo
   signal.addEventListener("abort", () => client.terminate(), { once: true });
   await once(client, "open", { signal });
   while (client.readyState === client.OPEN && !signal.aborted)
-    if (!connection!.write(pings)) await once(connection!, "drain", { signal }).catch(() => {});
+    if (!connection!.write(pings)) await drained(connection!);
   client.terminate();
 }
 
