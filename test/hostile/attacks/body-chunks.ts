@@ -20,7 +20,10 @@ async function send({ address, stranger }: HostileWorld, signal: AbortSignal): P
   socket.write(
     `POST /graphql HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${stranger.token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n"\r\n`,
   );
-  while (!socket.destroyed && !signal.aborted) if (!socket.write(chunks)) await drained(socket);
+  while (!socket.destroyed && !signal.aborted) {
+    const isFull = !socket.write(chunks);
+    if (isFull) await drained(socket);
+  }
   signal.removeEventListener("abort", leave);
 }
 

@@ -17,7 +17,10 @@ async function flood({ address }: HostileWorld, signal: AbortSignal): Promise<vo
   const leave = () => socket.destroy();
   signal.addEventListener("abort", leave, { once: true });
   await once(socket, "secureConnect", { signal });
-  while (!socket.destroyed && !signal.aborted) if (!socket.write(requests)) await drained(socket);
+  while (!socket.destroyed && !signal.aborted) {
+    const isFull = !socket.write(requests);
+    if (isFull) await drained(socket);
+  }
   signal.removeEventListener("abort", leave);
 }
 
