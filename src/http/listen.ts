@@ -109,7 +109,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
   };
   const paced = keepPace(drained, options.pace ?? defaultPace);
   const limited = limitPipelined(paced.app);
-  const webSocketServer = webSockets(app);
+  const webSocketServer = webSockets(app, undefined, isProxy);
   const times = { ...timeouts(headersWithin), shouldUpgradeCallback: asksForWebSocket };
   const secure = createHttpsServer(
     {

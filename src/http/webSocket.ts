@@ -18,6 +18,7 @@ import {
 } from "postgraphile/graphql";
 import { type WebSocket, WebSocketServer } from "ws";
 import { internalMessage } from "../base/errors.ts";
+import { forwardedFor } from "./forwardedFor.ts";
 import { markOfWebSocket } from "./webSocketRequests.ts";
 import { handleInTurn } from "./webSocketTurns.ts";
 
@@ -176,7 +177,13 @@ function readMessages(
     handle,
     isGreeted,
     readWithinMs,
-  }: { handle(message: string): void; isGreeted(): boolean; readWithinMs: number },
+    address,
+  }: {
+    handle(message: string): void;
+    isGreeted(): boolean;
+    readWithinMs: number;
+    address: string | undefined;
+  },
 ): void {
   /** Messages that had arrived together with others. */
   const arrived: string[] = [];
@@ -196,7 +203,7 @@ function readMessages(
         break;
       }
       const { length } = message;
-      await handleInTurn(request.socket.remoteAddress, length, () => {
+      await handleInTurn(address, length, () => {
         if (client.readyState === client.OPEN) handle(message);
       });
       if (!(await isRead(client, request, readWithinMs))) return client.terminate();
@@ -295,7 +302,7 @@ function requestsTo(app: RequestListener) {
 function converse(
   { socket, request }: Connected,
   protocol: Server<Connected>,
-  options: { isGreeted(): boolean; readWithinMs: number },
+  options: { isGreeted(): boolean; readWithinMs: number; address: string | undefined },
 ): void {
   // A message that is too long, or no message; the library has closed the connection.
   socket.on("error", () => {});
@@ -328,8 +335,13 @@ function converse(
 /**
  * @param app answers the subscriptions
  * @param readWithinMs milliseconds that a client has to read its answers
+ * @param isProxy whether an address is a proxy, whose clients take turns
  */
-export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSockets {
+export function webSockets(
+  app: RequestListener,
+  readWithinMs = READ_MS,
+  isProxy: (address: string) => boolean = () => false,
+): WebSockets {
   const send = requestsTo(app);
   const sockets = new WebSocketServer({
     noServer: true,
@@ -394,7 +406,11 @@ export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSoc
       ),
   });
   sockets.on("connection", (socket: WebSocket, request: IncomingMessage) =>
-    converse({ socket, request }, protocol, { isGreeted: () => running.has(socket), readWithinMs }),
+    converse({ socket, request }, protocol, {
+      isGreeted: () => running.has(socket),
+      readWithinMs,
+      address: forwardedFor(request, isProxy),
+    }),
   );
   return {
     upgrade: (request, socket, head) =>

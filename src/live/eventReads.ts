@@ -154,7 +154,7 @@ export class EventReads {
   /** The events for the first viewers of a group: all of them unless the events are large. */
   async #read(
     organizationId: string,
-    group: readonly Pick<WaitingRead, "claims" | "after">[],
+    group: readonly WaitingRead[],
     most: number,
   ): Promise<(Batch | undefined)[]> {
     const viewers = group.map(({ claims, after }) => ({ ...settingsOf(claims), after }));

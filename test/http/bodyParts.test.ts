@@ -37,7 +37,7 @@ async function send(port: number, body: string): Promise<string> {
   return text;
 }
 
-test("a body in chunks of one byte is refused with what to do, and not read", async () => {
+test("a body in chunks of one byte is refused with instructions, and not read", async () => {
   await using service = await start();
   const text = await send(service.port, chunks(1, 20_000));
   expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);

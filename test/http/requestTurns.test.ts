@@ -70,7 +70,7 @@ test("a response that lasts, and a client that leaves while it waits, keep nobod
   expect(leaving.destroyed).toBe(true);
 });
 
-test("a connection with too many requests without a response is refused with what to do", async () => {
+test("a connection with too many requests without a response is refused with instructions", async () => {
   await using service = await start();
   const socket = connect(service.port, "127.0.0.1");
   let text = "";
@@ -89,7 +89,7 @@ test("a connection with too many requests without a response is refused with wha
   expect(service.of("192.0.2.1").length).toBeLessThanOrEqual(MOST_PIPELINED);
 });
 
-test("too many waiting requests of a network are refused with what to do", async () => {
+test("too many waiting requests of a network are refused with instructions", async () => {
   await using service = await start();
   const request = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n".repeat(MOST_PIPELINED);
   const answers: string[] = [];

@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { connect as connectTcp } from "node:net";
-import { connect, type TLSSocket } from "node:tls";
+import type { TLSSocket } from "node:tls";
 import type { Attack, HostileWorld } from "../attack.ts";
+import { openConnection } from "../connections.ts";
 
 const SOCKETS = 100;
 /** Requests that a connection sends before it reads the first response. */
@@ -10,17 +9,6 @@ const PIPELINED = 5;
 const body = JSON.stringify({ query: "{ __typename }" });
 const small = (token: string) =>
   `POST /graphql HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-
-async function open({ address }: HostileWorld, signal: AbortSignal): Promise<TLSSocket> {
-  const { hostname, port } = new URL(address);
-  const path = connectTcp({ host: hostname, port: Number(port), localAddress: "127.0.0.2" });
-  path.on("error", () => {});
-  const socket = connect({ socket: path, rejectUnauthorized: false });
-  socket.on("error", () => {});
-  signal.addEventListener("abort", () => socket.destroy(), { once: true });
-  await once(socket, "secureConnect", { signal });
-  return socket;
-}
 
 /** Sends requests at once, and waits for all responses. */
 async function burst(socket: TLSSocket, token: string): Promise<void> {
@@ -45,7 +33,7 @@ export default {
     const free = opened.get(world) ?? [];
     opened.set(world, free);
     const sockets = await (free.pop() ??
-      Promise.all(Array.from({ length: SOCKETS }, () => open(world, signal))).catch(() => []));
+      Promise.all(Array.from({ length: SOCKETS }, () => openConnection(world, signal))).catch(() => []));
     if (sockets.length === 0 && !signal.aborted) throw new Error("The connections were not accepted.");
     const alive = sockets.filter((socket) => !socket.destroyed);
     for (const socket of alive) socket.setEncoding("latin1");
