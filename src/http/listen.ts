@@ -12,6 +12,7 @@ import { limitPipelined } from "./pipelining.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 import { inTurns } from "./requestTurns.ts";
 import { endSlices, sliceInput } from "./slicedInput.ts";
+import { closeOnSmallRecords } from "./smallRecords.ts";
 import { asksForWebSocket, webSockets } from "./webSocket.ts";
 
 export interface ListenOptions {
@@ -133,6 +134,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     server.on("clientError", onClientError);
     server.on("upgrade", (request, socket, head) => {
       webSocketServer.upgrade(request, socket, Buffer.concat([head, endSlices(request.socket)]));
+      closeOnSmallRecords(socket);
     });
     // Neither server listens itself, and this event starts the timers of the two timeouts above.
     server.emit("listening");

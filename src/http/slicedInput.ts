@@ -4,6 +4,7 @@
  * after the first few.
  */
 import type { Socket } from "node:net";
+import { refuseRecords, SmallRecords } from "./smallRecords.ts";
 
 /** Bytes: as much as most requests have, and no more than some 80 of the shortest. */
 const SLICE = 2_048;
@@ -22,9 +23,11 @@ const connections = new WeakMap<Socket, Sliced>();
 export function sliceInput(socket: Socket): void {
   const [parse] = socket.listeners("data") as ((this: Socket, chunk: Buffer) => void)[];
   if (!parse) return;
+  const records = new SmallRecords();
   const sliced: Sliced = {
     rest: nothing,
     take(chunk) {
+      if (!records.take(chunk.length)) return refuseRecords(socket);
       // PERF: most requests.
       if (chunk.length <= SLICE) return parse.call(socket, chunk);
       sliced.rest = chunk;
