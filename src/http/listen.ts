@@ -4,6 +4,8 @@ import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { networkOf } from "../network/networkOf.ts";
+import { sliceInput } from "../network/slicedInput.ts";
+import { LEAST_AVERAGE } from "../network/smallRecords.ts";
 import { CodedError } from "../base/errors.ts";
 import { handshakes } from "../admission/semaphores.ts";
 import { type ConnectionLimits, connectionLimits, countByAddress } from "./connectionLimits.ts";
@@ -11,8 +13,6 @@ import { defaultPace, keepPace, type Pace } from "./pace.ts";
 import { limitPipelined } from "./pipelining.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 import { inTurns } from "./requestTurns.ts";
-import { endSlices, sliceInput } from "./slicedInput.ts";
-import { closeOnSmallRecords } from "./smallRecords.ts";
 import { asksForWebSocket, webSockets } from "./webSocket.ts";
 
 export interface ListenOptions {
@@ -83,6 +83,28 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   writeRefusal(socket, status, new CodedError("BAD_USER_INPUT", sentence));
 }
 
+const tooManyRecords = () =>
+  new CodedError(
+    "BAD_USER_INPUT",
+    `The request arrived in too many small TLS records; send at least ${LEAST_AVERAGE} bytes in each.`,
+  );
+
+/** Connections that have become WebSockets. */
+const upgraded = new WeakSet<Duplex>();
+
+function refuseRecords(socket: Socket): void {
+  if (!upgraded.has(socket)) writeRefusal(socket, "400 Bad Request", tooManyRecords());
+  // Not after a moment: meanwhile, further records would be decrypted.
+  socket.destroy();
+}
+
+/** @param socket of which Node's HTTP server has just begun to read */
+function slice(socket: Socket): void {
+  sliceInput(socket, refuseRecords);
+  // Its parser would read the connection past `push`; it does not where somebody else listens.
+  socket.on("data", () => {});
+}
+
 /**
  * Hands a connection to its server, which costs one to two milliseconds for the handshake: one per iteration of the
  * event loop, round-robin by network. Of a hundred simultaneous connections, at most one delays other requests and
@@ -128,13 +150,13 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
   const sockets = new Set<Socket>();
   const silent = new Set<Socket>();
   // Behind Node's own listeners of these events.
-  secure.on("secureConnection", sliceInput);
-  plain.on("connection", sliceInput);
+  secure.on("secureConnection", slice);
+  plain.on("connection", slice);
   for (const server of [secure, plain]) {
     server.on("clientError", onClientError);
     server.on("upgrade", (request, socket, head) => {
-      webSocketServer.upgrade(request, socket, Buffer.concat([head, endSlices(request.socket)]));
-      closeOnSmallRecords(socket);
+      upgraded.add(socket);
+      webSocketServer.upgrade(request, socket, head);
     });
     // Neither server listens itself, and this event starts the timers of the two timeouts above.
     server.emit("listening");

@@ -1,9 +1,11 @@
 /** One request to a user-provided URL: to the checked addresses, without redirects, with limits on time and response size. */
 import { request } from "node:https";
+import type { Socket } from "node:net";
 import { inSpan, traceparent } from "../tracing/spans.ts";
 import { workContext } from "../base/workContext.ts";
 import type { PublicAgent } from "./agent.ts";
 import { resolvePublicAddress, type AddressPolicy, type Destination } from "./publicAddress.ts";
+import { sliceInput } from "./slicedInput.ts";
 
 export interface PublicResponse {
   status: number;
@@ -26,6 +28,12 @@ export interface RequestOptions extends AddressPolicy {
   /** The agent whose connections are reused; by default, a separate connection is opened. */
   agent?: PublicAgent;
 }
+
+/** Informational responses (1xx) that may come before the response. */
+const MOST_INFORMATION = 10;
+/** Parts that any body may have, and the average length in bytes of further ones: each is a Buffer and an event. */
+const FREE_PARTS = 1_000;
+const LEAST_AVERAGE = 64;
 
 /** The id of the request that caused it, and the trace, if recorded. */
 function contextHeaders(): Record<string, string> {
@@ -90,6 +98,7 @@ function requestOnce(
       },
       (response) => {
         const parts: Buffer[] = [];
+        let count = 0;
         let size = 0;
         const finish = (isCut: boolean) => {
           resolve({
@@ -104,18 +113,30 @@ function requestOnce(
         response.on("data", (part: Buffer) => {
           parts.push(part.subarray(0, Math.max(answerLimit - size, 0)));
           size += part.length;
-          if (size >= answerLimit) finish(true);
+          count += 1;
+          if (size >= answerLimit || count > FREE_PARTS + size / LEAST_AVERAGE) finish(true);
         });
         response.on("end", () => finish(false));
         response.on("error", reject);
       },
     );
+    outgoing.once("socket", (socket: Socket) => sliceInput(socket, destroyForRecords));
+    let informed = 0;
+    outgoing.on("information", () => {
+      informed += 1;
+      if (informed > MOST_INFORMATION)
+        outgoing.destroy(new Error(`There were more than ${MOST_INFORMATION} informational responses.`));
+    });
     outgoing.on("error", (error: NodeJS.ErrnoException) => {
       const isStale = outgoing.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
       reject(isStale && !signal.aborted ? new StaleConnection(error.message) : error);
     });
     outgoing.end(body);
   });
+}
+
+function destroyForRecords(socket: Socket): void {
+  socket.destroy(new Error("The response arrived in too many small TLS records."));
 }
 
 function rejectOn(signal: AbortSignal): Promise<never> {

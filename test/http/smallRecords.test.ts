@@ -2,7 +2,7 @@
 import type { RequestListener } from "node:http";
 import { expect, test } from "@jest/globals";
 import { listen } from "../../src/http/listen.ts";
-import { SmallRecords } from "../../src/http/smallRecords.ts";
+import { SmallRecords } from "../../src/network/smallRecords.ts";
 import { testCertificate } from "../harness/certificate.ts";
 import { openRecordSender } from "../harness/smallRecords.ts";
 import { until } from "../harness/until.ts";

@@ -1,4 +1,5 @@
 /** A user's own mail server; src/integrations/mailAccounts.ts sends through it. */
+import { Socket } from "node:net";
 import type { Transporter } from "nodemailer";
 import {
   AddressRefused,
@@ -13,17 +14,33 @@ import type { DatabaseValue } from "../../database/databaseValue.ts";
 /** Ports for mail submission. */
 const ports = [465, 587, 2525];
 
-/** A connection to the address that was checked, encrypted before the password is sent. */
+/**
+ * Milliseconds that a conversation with the server may take. The library only limits inactivity: a server that answers
+ * a byte now and then would hold a job for days.
+ */
+const CONVERSATION_MS = 60_000;
+/** Bytes of a reply of the server. */
+const MOST_REPLY = 65_536;
+
+/**
+ * A connection to the address that was checked, encrypted before the password is sent; for one mail.
+ * @param withinMs after which it is closed
+ */
 export async function openMailAccount(
   config: Record<string, DatabaseValue>,
   credentials: Record<string, DatabaseValue>,
   policy: AddressPolicy,
+  withinMs = CONVERSATION_MS,
 ): Promise<Transporter> {
   const { host, port = 587 } = config as { host: string; port?: number };
   const { addresses, isLoopback } = await resolvePublicHost(host, policy);
   if (!isLoopback && !ports.includes(port))
     throw new AddressRefused(`The port of a mail server must be ${ports.join(", ")}.`);
+  const socket = new Socket();
+  const late = setTimeout(() => socket.destroy(), withinMs).unref();
+  socket.once("close", () => clearTimeout(late));
   return mailPackage().createTransport({
+    socket,
     host: addresses[0]!.address,
     port,
     secure: port === 465,
@@ -34,6 +51,7 @@ export async function openMailAccount(
     connectionTimeout: 10_000,
     greetingTimeout: 10_000,
     socketTimeout: 30_000,
+    maxResponseSize: MOST_REPLY,
   });
 }
 
