@@ -20,6 +20,7 @@ import { coalesceCalls } from "./base/coalesceCalls.ts";
 import type { ListenConnection } from "./database/listener.ts";
 import { refusesChanges } from "./database/databaseErrors.ts";
 import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
+import { JobShares } from "./jobs/shares.ts";
 import { RunnerPool } from "./jobs/runnerPool.ts";
 import type { Logger } from "./base/log.ts";
 import type { LogEvent } from "./base/logEvents.ts";
@@ -187,6 +188,8 @@ class JobWorker implements Worker {
     } = this.#options;
     const liveness = this.#liveness;
     const events: WorkerEvents = new EventEmitter();
+    const shares = new JobShares(concurrency);
+    shares.listen(events);
     events.on("pool:create", ({ workerPool }) => {
       this.#workerPool = workerPool;
       liveness.begin(workerPool.id);
@@ -204,6 +207,7 @@ class JobWorker implements Worker {
       noHandleSignals: true,
       events,
       pgPool: this.#pool,
+      forbiddenFlags: () => shares.forbidden(),
       preset: {
         extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log), requestPreset],
         worker: {

@@ -578,7 +578,8 @@ export const settings = {
   }),
   WORKER_CONCURRENCY: setting({
     default: "5",
-    description: "Jobs that one process runs at a time.",
+    description:
+      "Jobs that one process runs at a time; one organization gets 40 % of them, and long jobs leave two to others.",
     parse: whole(1, 100),
   }),
   NODE_ENV: setting({

@@ -69,8 +69,10 @@ export async function openRecordSender(
     async encrypt(whole, length) {
       path.kept ??= [];
       // One after the other: Node makes one record of those that wait.
-      for (let at = 0; at < whole.length && !isClosed; at += length)
+      for (let at = 0; at < whole.length; at += length) {
+        if (path.destroyed) return;
         await write(whole.slice(at, at + length));
+      }
     },
     send() {
       const records = Buffer.concat(path.kept ?? []);

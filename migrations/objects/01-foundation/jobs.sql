@@ -11,6 +11,14 @@ comment on function app_private.job_context(uuid) is
   'Origin of a job for its payload, as far as known: {context: {requestId, traceparent, organizationId}}. The log, '
   'events and mails of the job bear the id; see src/worker.ts.';
 
+create function app_private.job_flags(task text, organization_id uuid) returns text[]
+language sql immutable as $$
+  select nullif(array_remove(array['organization:' || organization_id,
+    case when task in ('export__requested', 'organization_deletion__due') then 'long' end], null), '{}')
+$$;
+comment on function app_private.job_flags(text, uuid) is
+  'What a job counts towards, as src/jobs/shares.ts reads it: its organization, and the jobs that take minutes.';
+
 create function app_private.note_dry_job(task text, payload jsonb, organization_id uuid, run_at timestamptz)
 returns void
 language sql volatile as $$
@@ -35,7 +43,8 @@ begin
     return;
   end if;
   perform graphile_worker.add_job(task, payload => (payload || app_private.job_context(organization))::json,
-    run_at => run_at, job_key => job_key, queue_name => queue_name);
+    run_at => run_at, job_key => job_key, queue_name => queue_name,
+    flags => app_private.job_flags(task, organization));
 end $$;
 comment on function app_private.add_job(text, jsonb, timestamptz, text, text) is
   'Enqueues a task of src/tasks; a second job with the same key replaces the first while that still waits. Jobs of one '

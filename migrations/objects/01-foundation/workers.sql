@@ -123,10 +123,11 @@ declare
   organization uuid;
   source text;
 begin
-  id := coalesce(payload ->> 'organization_id', payload ->> 'id')::uuid;
-  if payload ->> 'organization_id' is not null then
-    return id;
+  organization := coalesce(payload #>> '{context,organizationId}', payload ->> 'organization_id')::uuid;
+  if organization is not null then
+    return organization;
   end if;
+  id := (payload ->> 'id')::uuid;
   select r.table_name into source from app_hidden.record_types r
     join pg_attribute a on a.attrelid = to_regclass(format('app_public.%I', r.table_name))
       and a.attname = 'organization_id' and not a.attisdropped

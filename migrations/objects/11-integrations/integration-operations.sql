@@ -297,7 +297,7 @@ begin
     perform app_hidden.fail('CONFLICT', 'The integration was deleted; dismiss the ticket.');
   end if;
   perform app_private.add_job('integration__retried',
-    jsonb_build_object('id', ticket.subject_id, 'ticketId', ticket.id));
+    jsonb_build_object('id', ticket.subject_id, 'ticketId', ticket.id, 'organization_id', ticket.organization_id));
   return false;
 end $$;
 comment on function app_private.retry_integration_by_ticket(app_public.escalation_tickets) is

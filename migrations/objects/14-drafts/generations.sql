@@ -223,7 +223,8 @@ begin
   if generation.status <> 'ACCEPTED' then
     update app_public.service_intelligence_generations g set status = 'ACCEPTED' where g.id = generation.id;
   end if;
-  perform app_private.add_job('generation__sent', jsonb_build_object('id', generation.id, 'senderId', sender_id),
+  perform app_private.add_job('generation__sent',
+    jsonb_build_object('id', generation.id, 'senderId', sender_id, 'organization_id', lead.organization_id),
     job_key => 'generation ' || generation.id);
   perform app_private.lead_interaction(lead.id, now(), true);
 end $$;
