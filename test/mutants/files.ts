@@ -7,7 +7,7 @@ import { resolve } from "node:path";
  * database.
  */
 const without =
-  /^test\/(bench|browser|dev|docs|faults|fuzz|harness|hostile|process|rehearsal|releases)\/|\.long\.test\.ts$/;
+  /^test\/(bench|browser|dev|docs|faults|fuzz|harness|hostile|process|rehearsal|releases)\/|\/node_modules\/|\.long\.test\.ts$/;
 
 /** Relative to the repository. */
 export function databaseFiles(): string[] {
