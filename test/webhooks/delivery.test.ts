@@ -432,6 +432,46 @@ test("a slow receiver does not delay others, however many deliveries wait for it
   await slow.close();
 });
 
+test("an organization with many slow receivers does not delay others", async () => {
+  await dispatchers.pop()!.stop();
+  dispatchers.push(await dispatch(600_000));
+  const slow = await startReceiver();
+  slow.answers(() => {});
+  for (let n = 0; n < 20; n += 1) await create(slow.url);
+  await world.owner.query(
+    "insert into app_public.leads (project_id, name) select $1, 'Crowd ' || n from generate_series(1, 10) n",
+    [world.project.id],
+  );
+  // All that it may have at a time, and no request of it ends.
+  await until(() => slow.messages.length === 64);
+  const stranger = await world.signUp("Ida");
+  const get = async (query: string, input: object) => (await stranger.get(query, { input })) as any;
+  const { createOrganization: other } = await get(
+    "mutation ($input: CreateOrganizationInput!) { createOrganization(input: $input) { id } }",
+    { name: "Inlet Homes" },
+  );
+  const { createProject: project } = await get(
+    "mutation ($input: CreateProjectInput!) { createProject(input: $input) { id } }",
+    { organizationId: other.id, title: "Inlet", status: "SELLING" },
+  );
+  await get("mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { id } }", {
+    organizationId: other.id,
+    url: receiver.url,
+    events: ["lead.*"],
+  });
+  for (let n = 0; n < 5; n += 1) {
+    await get("mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }", {
+      projectId: project.id,
+      name: `Other${n}`,
+    });
+    expect((await receiver.next()).event.data.name).toBe(`Other${n}`);
+  }
+  expect(slow.messages).toHaveLength(64);
+  await slow.close();
+  // They count towards the webhooks that an organization may have.
+  await world.owner.query("update app_public.webhooks set deleted_at = now() where url = $1", [slow.url]);
+});
+
 test("a commit notifies the dispatcher, so that nothing waits for a poll", async () => {
   await dispatchers.pop()!.stop();
   dispatchers.push(await dispatch(10_000, undefined, seldom));

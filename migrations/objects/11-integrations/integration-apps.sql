@@ -89,6 +89,7 @@ returns table (delivery_id uuid, webhook_id uuid, attempt int, message_id uuid, 
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
+  most_of_organization constant int := 64;
   work record;
   readable text[];
 begin
@@ -101,23 +102,33 @@ begin
       select (select q.webhook_id from app_private.webhook_queue q where q.webhook_id > w.webhook_id
         order by q.webhook_id limit 1)
         from waiting w where w.webhook_id is not null
+    ), receivers as materialized (
+      select w.id, w.organization_id, w.status, (select count(*) from app_private.webhook_queue b
+          where b.webhook_id = w.id and b.leased and b.due_at > now()) as busy
+        from waiting join app_public.webhooks w on w.id = waiting.webhook_id and w.deleted_at is null
+    ), organizations as (
+      select r.organization_id as id, sum(r.busy) as busy from receivers r group by r.organization_id
     ), found as (
-      select d.delivery_id, row_number() over (partition by d.webhook_id order by d.due_at, d.delivery_id) as place
-      from waiting
-      join app_public.webhooks w on w.id = waiting.webhook_id and w.deleted_at is null
+      select d.delivery_id, r.organization_id,
+        row_number() over (partition by d.webhook_id order by d.due_at, d.delivery_id) as place
+      from receivers r
       cross join lateral (
         select q.delivery_id, q.webhook_id, q.due_at from app_private.webhook_queue q
-        where q.webhook_id = w.id and q.due_at <= now() and (w.status in ('ENABLED', 'FAILING') or q.is_test)
+        where q.webhook_id = r.id and q.due_at <= now() and (r.status in ('ENABLED', 'FAILING') or q.is_test)
         order by q.due_at, q.delivery_id
         -- A few concurrent requests per receiver, one while it fails, so that a slow receiver does not use up all
         -- connections.
-        limit greatest(0, case when w.status = 'FAILING' then 1 else 4 end
-          - (select count(*) from app_private.webhook_queue b where b.webhook_id = w.id and b.leased
-            and b.due_at > now()))
+        limit greatest(0, case when r.status = 'FAILING' then 1 else 4 end - r.busy)
         for update of q skip locked
       ) d
+    ), ranked as (
+      -- Nor do many of one organization: the one with the fewest requests comes first.
+      select f.delivery_id, o.busy
+        + row_number() over (partition by f.organization_id order by f.place, f.delivery_id) as place
+      from found f join organizations o on o.id = f.organization_id
     ), chosen as (
-      select f.delivery_id from found f order by f.place, f.delivery_id limit batch
+      select k.delivery_id from ranked k where k.place <= most_of_organization order by k.place, k.delivery_id
+        limit batch
     ), leased as (
       update app_private.webhook_queue q set leased = true, holder = claim_webhook_deliveries.holder,
         due_at = now() + lease from chosen c where q.delivery_id = c.delivery_id
@@ -174,8 +185,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.claim_webhook_deliveries(int, interval, int) is
-  'Leases due deliveries to the calling worker, fairly across webhooks, with the payload that the principal of '
-  'each webhook may read.';
+  'Leases due deliveries to the calling worker, fairly across organizations and their webhooks, with the payload that '
+  'the principal of each webhook may read.';
 
 -- Mail accounts.
 create function app_private.mail_account(user_id uuid) returns table (id uuid, config jsonb, sealed text)
