@@ -12,6 +12,8 @@ export default {
   testRunnerNodeArgs: ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"],
   jest: { configFile: "test/mutation/jest.config.js", enableFindRelatedTests: true },
   coverageAnalysis: "perTest",
+  // A change of what a module computes once, when it is loaded, would be tried with all tests: minutes for each.
+  ignoreStatic: true,
   concurrency: 2,
   // Types are stripped, not compiled: Stryker has nothing to change there, and does not know this compiler.
   tsconfigFile: "none",
@@ -23,7 +25,8 @@ export default {
   clearTextReporter: { reportTests: false, logTests: false, allowColor: false, skipFull: true },
   jsonReporter: { fileName: "node_modules/.cache/stryker/report.json" },
   htmlReporter: { fileName: "node_modules/.cache/stryker/report.html" },
-  thresholds: { high: 90, low: 85, break: 85 },
+  // With a sample, run.ts works out the score: changes that no test executes are all in the report.
+  thresholds: { high: 90, low: 85, break: process.env.PLAT_MUTATION_SAMPLE ? null : 85 },
   timeoutMS: 60_000,
   dryRunTimeoutMinutes: 20,
 };
