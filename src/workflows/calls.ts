@@ -18,8 +18,9 @@ import { callWebhook, type Call } from "./callWebhook.ts";
 import { sendTextMessage, type Message } from "./sendTextMessage.ts";
 import { batch, keyOf, placeOf, type Computations, type DueStep, type StepItem } from "./steps.ts";
 
-/** Maximum number of calls in flight per process. */
+/** Maximum number of calls in flight per process, and of one organization, whose receivers may not answer. */
 const capacity = 64;
+const ofOrganization = 16;
 /** Timeout of drafting. */
 const draftMs = 120_000;
 
@@ -80,9 +81,8 @@ export class Calls {
   readonly #engine: Engine;
   readonly #computations: Computations;
   readonly #options: CallsOptions;
-  /** Calls in flight, including those whose texts are being rendered. */
-  #calling = 0;
-  #reserved = 0;
+  /** Calls in flight by organization, including those whose texts are being rendered. */
+  readonly #inFlight = new Map<string, number>();
   /** Steps whose texts are being rendered. */
   readonly #writing = new Set<string>();
 
@@ -95,7 +95,7 @@ export class Calls {
   /** Renders the texts of calls, then makes the calls; returns whether there were any. */
   async take(due: DueStep): Promise<boolean> {
     const key = keyOf(due);
-    const room = Math.min(capacity - this.#calling - this.#reserved, batch.CALL);
+    const room = Math.min(this.#room(due.organization_id), batch.CALL);
     if (room <= 0 || this.#writing.has(key)) return false;
     const { rows } = await this.#engine.pool.query<StepItem>(
       "select * from app_private.look_at_step($1, $2, $3, $4)",
@@ -103,13 +103,13 @@ export class Calls {
     );
     if (rows.length === 0) return false;
     this.#writing.add(key);
-    this.#reserved += rows.length;
+    this.#count(due.organization_id, rows.length);
     this.#computations.begin(due.organization_id, key, async () => {
       try {
         await this.#begin(due, rows, await this.#write(due, rows));
       } finally {
         this.#writing.delete(key);
-        this.#reserved -= rows.length;
+        this.#count(due.organization_id, -rows.length);
       }
     });
     return true;
@@ -139,7 +139,7 @@ export class Calls {
         this.#lease(client, due, { ids, written, holder, locked }),
       );
       for (const run of leased?.runs ?? []) {
-        this.#start(leased!.step, run, holder);
+        this.#start(due.organization_id, leased!.step, run, holder);
         locked.delete(run.executionId);
       }
     } finally {
@@ -182,11 +182,23 @@ export class Calls {
     return { step, runs: step.type === "SEND_SMS" ? await beginMessages(client, step, held) : held };
   }
 
-  #start(step: Step, run: Run, holder: Line): void {
-    this.#calling += 1;
+  /** How many further calls of an organization can be made. */
+  #room(organizationId: string): number {
+    const all = [...this.#inFlight.values()].reduce((sum, count) => sum + count, 0);
+    return Math.min(capacity - all, ofOrganization - (this.#inFlight.get(organizationId) ?? 0));
+  }
+
+  #count(organizationId: string, by: number): void {
+    const count = (this.#inFlight.get(organizationId) ?? 0) + by;
+    if (count > 0) this.#inFlight.set(organizationId, count);
+    else this.#inFlight.delete(organizationId);
+  }
+
+  #start(organizationId: string, step: Step, run: Run, holder: Line): void {
+    this.#count(organizationId, 1);
     this.#engine.lease(holder, () =>
       this.#bringIn(step, run, holder).finally(() => {
-        this.#calling -= 1;
+        this.#count(organizationId, -1);
         this.#options.ended();
       }),
     );

@@ -102,17 +102,18 @@ test("jobs of several organizations use all slots", async () => {
 test("each job is flagged with its organization, and those that take minutes as long", async () => {
   const { rows } = await owner.query<{ flags: string[] }>(
     `select app_private.job_flags(task, '00000000-0000-4000-8000-000000000001') as flags
-     from unnest(array['lead__x', 'export__requested', 'organization_deletion__due']) task`,
+     from unnest(array['lead__x', 'export__requested', 'organization_deletion__due', 'search__catch_up']) task`,
   );
   const organization = "organization:00000000-0000-4000-8000-000000000001";
   expect(rows.map(({ flags }) => flags)).toEqual([
     [organization],
     [organization, "long"],
     [organization, "long"],
+    [organization, "long"],
   ]);
   const { rows: none } = await owner.query("select app_private.job_flags('sweep', null) as flags");
   expect(none).toEqual([{ flags: null }]);
   const tasks = resolve(import.meta.dirname, "../../src/tasks");
-  for (const name of ["export__requested", "organization_deletion__due"])
+  for (const name of ["export__requested", "organization_deletion__due", "search__catch_up"])
     expect(existsSync(join(tasks, `${name}.ts`))).toBe(true);
 });
