@@ -14,7 +14,8 @@ comment on function app_private.job_context(uuid) is
 create function app_private.job_flags(task text, organization_id uuid) returns text[]
 language sql immutable as $$
   select nullif(array_remove(array['organization:' || organization_id,
-    case when task in ('export__requested', 'organization_deletion__due', 'search__catch_up') then 'long' end], null), '{}')
+    case when task in ('export__requested', 'organization_deletion__due', 'search__catch_up') then 'long' end], null),
+      '{}')
 $$;
 comment on function app_private.job_flags(text, uuid) is
   'What a job counts towards, as src/jobs/shares.ts reads it: its organization, and the jobs that take minutes.';
