@@ -31,8 +31,8 @@ export function sliceInput(socket: Socket, refuse: (socket: Socket) => void): vo
     let wantsMore = true;
     for (let at = 0; at < chunk.length; at += SLICE) {
       if (socket.destroyed) return false;
-      // It was refused: what else arrives is dropped.
-      if (socket.writableEnded) return true;
+      // It was refused: what else arrives is dropped, or not even read.
+      if (socket.writableEnded) return !socket.isPaused();
       wantsMore = push(chunk.subarray(at, at + SLICE));
     }
     return wantsMore;
