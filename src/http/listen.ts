@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createNetServer, type Socket } from "
 import type { Duplex } from "node:stream";
 import { networkOf } from "../network/networkOf.ts";
 import { sliceInput } from "../network/slicedInput.ts";
-import { LEAST_AVERAGE } from "../network/smallRecords.ts";
+import { LEAST_RECORD } from "../network/smallRecords.ts";
 import { CodedError } from "../base/errors.ts";
 import { handshakes } from "../admission/semaphores.ts";
 import { type ConnectionLimits, connectionLimits, countByAddress } from "./connectionLimits.ts";
@@ -86,7 +86,7 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
 const tooManyRecords = () =>
   new CodedError(
     "BAD_USER_INPUT",
-    `The request arrived in too many small TLS records; send at least ${LEAST_AVERAGE} bytes in each.`,
+    `The request arrived in too many small TLS records; send at least ${LEAST_RECORD} bytes in each.`,
   );
 
 /** Connections that have become WebSockets. */

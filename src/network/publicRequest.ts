@@ -6,6 +6,7 @@ import { workContext } from "../base/workContext.ts";
 import type { PublicAgent } from "./agent.ts";
 import { resolvePublicAddress, type AddressPolicy, type Destination } from "./publicAddress.ts";
 import { sliceInput } from "./slicedInput.ts";
+import { areTooMany } from "./smallParts.ts";
 
 export interface PublicResponse {
   status: number;
@@ -31,9 +32,6 @@ export interface RequestOptions extends AddressPolicy {
 
 /** Informational responses (1xx) that may come before the response. */
 const MOST_INFORMATION = 10;
-/** Parts that any body may have, and the average length in bytes of further ones: each is a Buffer and an event. */
-const FREE_PARTS = 1_000;
-const LEAST_AVERAGE = 64;
 
 /** The id of the request that caused it, and the trace, if recorded. */
 function contextHeaders(): Record<string, string> {
@@ -114,7 +112,7 @@ function requestOnce(
           parts.push(part.subarray(0, Math.max(answerLimit - size, 0)));
           size += part.length;
           count += 1;
-          if (size >= answerLimit || count > FREE_PARTS + size / LEAST_AVERAGE) finish(true);
+          if (size >= answerLimit || areTooMany(count, size)) finish(true);
         });
         response.on("end", () => finish(false));
         response.on("error", reject);

@@ -83,8 +83,10 @@ test("short records now and then are allowed for days, and only within a window 
       expect(pongs.take(6)).toBe(true);
     }
     const flood = new SmallRecords();
+    // However much it has sent before.
+    expect(flood.take(10_000_000)).toBe(true);
     const taken = Array.from({ length: 1_000 }, () => flood.take(1)).filter(Boolean).length;
-    expect(taken).toBe(273);
+    expect(taken).toBe(272);
     expect(flood.take(1)).toBe(false);
   } finally {
     performance.now = clock;
