@@ -7,8 +7,8 @@
 const FREE_PARTS = 1_000;
 export const LEAST_PART = 64;
 
-/** Whether a body of so many bytes has arrived in too many parts. */
+/** Whether a body with this number of bytes has arrived in too many parts. */
 export const areTooMany = (parts: number, bytes: number): boolean => parts > FREE_PARTS + bytes / LEAST_PART;
 
-/** Whether a body of so many bytes could arrive in too many. */
+/** Whether a body with this number of bytes could arrive in too many. */
 export const canBeTooMany = (bytes: number): boolean => areTooMany(bytes, bytes);
