@@ -36,7 +36,8 @@ class Path extends Duplex {
 export interface RecordSender extends Disposable {
   /** The answer so far. */
   text(): string;
-  /** Whether the connection was closed. */
+  /** Resolves once the connection is closed. */
+  closed: Promise<void>;
   isClosed(): boolean;
   /** Encrypts a text, each so many bytes as one record. */
   encrypt(text: string, length: number): Promise<void>;
@@ -56,15 +57,18 @@ export async function openRecordSender(
   signal?.addEventListener("abort", leave, { once: true });
   let text = "";
   let isClosed = false;
+  const closed = Promise.withResolvers<void>();
   socket.on("data", (part: Buffer) => (text += part.toString("latin1")));
   path.once("close", () => {
     isClosed = true;
+    closed.resolve();
     signal?.removeEventListener("abort", leave);
   });
   await once(socket, "secureConnect", { ...(signal && { signal }) });
   const write = promisify((part: string, done: (error?: Error | null) => void) => socket.write(part, done));
   return {
     text: () => text,
+    closed: closed.promise,
     isClosed: () => isClosed,
     async encrypt(whole, length) {
       path.kept ??= [];
