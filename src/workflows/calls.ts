@@ -19,8 +19,8 @@ import { sendTextMessage, type Message } from "./sendTextMessage.ts";
 import { batch, keyOf, placeOf, type Computations, type DueStep, type StepItem } from "./steps.ts";
 
 /** Maximum number of calls in flight per process, and of one organization, whose receivers may not answer. */
-const capacity = 64;
-const ofOrganization = 16;
+const capacity = 128;
+const ofOrganization = 32;
 /** Timeout of drafting. */
 const draftMs = 120_000;
 

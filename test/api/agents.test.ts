@@ -99,7 +99,7 @@ test("a token is only accepted by the endpoint for which it was created", async 
   for (const [token, message] of [
     [ofApi, /audience: MCP/],
     [world.owen.token!, /audience: MCP/],
-    [`${ofAgents.slice(0, -1)}x`, /misspelled/],
+    [`${ofAgents.slice(0, -1)}${ofAgents.endsWith("x") ? "y" : "x"}`, /misspelled/],
   ] as const) {
     const refused = await post({ authorization: `Bearer ${token}` });
     expect(refused.status).toBe(401);

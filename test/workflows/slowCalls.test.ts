@@ -35,7 +35,7 @@ test("an organization whose receivers do not answer has a share of the calls, an
     input: { id: silent, leadsFilter: { query: "Many" } },
   });
   const callsOf = (wanted: string) => receiver.messages.filter(({ path }) => path === wanted).length;
-  await until(() => callsOf("/silent") === 16);
+  await until(() => callsOf("/silent") === 32);
 
   const ida = await world.signUp("Ida");
   const inOther = async (query: string, input: object) => (await ida.get(query, { input })) as any;
@@ -68,5 +68,5 @@ test("an organization whose receivers do not answer has a share of the calls, an
     await start(ida, workflow.id, lead.id);
     await until(() => callsOf("/prompt") === n);
   }
-  expect(callsOf("/silent")).toBe(16);
+  expect(callsOf("/silent")).toBe(32);
 });
