@@ -579,7 +579,7 @@ export const settings = {
   WORKER_CONCURRENCY: setting({
     default: "5",
     description:
-      "Jobs that one process runs at a time; one organization gets 40 % of them, and long jobs leave two to others.",
+      "Jobs that one process runs at a time; the long ones of one organization get 40 %, and those that take minutes leave two.",
     parse: whole(1, 100),
   }),
   NODE_ENV: setting({

@@ -1,6 +1,6 @@
 /**
- * Shares the slots of a job runner: one organization has at most two of five jobs at a time, and long jobs leave slots
- * for others, so that nobody's code to sign in waits until somebody's exports are written. The database says with flags
+ * Shares the slots of a job runner: of jobs that may take long, one organization has at most two of five at a time, and
+ * those that take minutes leave slots for others, so that nobody's code to sign in waits until exports are written. The database says with flags
  * of each job what it counts towards (app_private.job_flags); the job runner does not fetch jobs with a forbidden flag.
  */
 import type { WorkerEvents } from "graphile-worker";

@@ -99,10 +99,10 @@ test("jobs of several organizations use all slots", async () => {
   await until(async () => (await runs()).filter((run) => run.ended).length === 9);
 });
 
-test("each job is flagged with its organization, and those that take minutes as long", async () => {
+test("jobs that may take long are flagged with their organization, and those that take minutes as long", async () => {
   const { rows } = await owner.query<{ flags: string[] }>(
     `select app_private.job_flags(task, '00000000-0000-4000-8000-000000000001') as flags
-     from unnest(array['lead__x', 'export__requested', 'organization_deletion__due', 'search__catch_up']) task`,
+     from unnest(array['workflow_mail__send', 'export__requested', 'organization_deletion__due', 'search__catch_up']) task`,
   );
   const organization = "organization:00000000-0000-4000-8000-000000000001";
   expect(rows.map(({ flags }) => flags)).toEqual([
@@ -111,9 +111,18 @@ test("each job is flagged with its organization, and those that take minutes as 
     [organization, "long"],
     [organization, "long"],
   ]);
-  const { rows: none } = await owner.query("select app_private.job_flags('sweep', null) as flags");
+  const { rows: none } = await owner.query(
+    "select app_private.job_flags('account__changed', '00000000-0000-4000-8000-000000000001') as flags",
+  );
   expect(none).toEqual([{ flags: null }]);
   const tasks = resolve(import.meta.dirname, "../../src/tasks");
-  for (const name of ["export__requested", "organization_deletion__due", "search__catch_up"])
+  for (const name of [
+    "workflow_mail__send",
+    "generation__sent",
+    "integration__retried",
+    "export__requested",
+    "organization_deletion__due",
+    "search__catch_up",
+  ])
     expect(existsSync(join(tasks, `${name}.ts`))).toBe(true);
 });

@@ -13,12 +13,16 @@ comment on function app_private.job_context(uuid) is
 
 create function app_private.job_flags(task text, organization_id uuid) returns text[]
 language sql immutable as $$
-  select nullif(array_remove(array['organization:' || organization_id,
-    case when task in ('export__requested', 'organization_deletion__due', 'search__catch_up') then 'long' end], null),
-      '{}')
+  -- Other jobs are done at once, and use all slots.
+  select case when task in ('export__requested', 'generation__sent', 'integration__retried',
+      'organization_deletion__due', 'search__catch_up', 'workflow_mail__send')
+    then array_remove(array['organization:' || organization_id,
+      case when task in ('export__requested', 'organization_deletion__due', 'search__catch_up') then 'long' end], null)
+    end
 $$;
 comment on function app_private.job_flags(text, uuid) is
-  'What a job counts towards, as src/jobs/shares.ts reads it: its organization, and the jobs that take minutes.';
+  'What a job counts towards, as src/jobs/shares.ts reads it: its organization if it may wait for what that has set '
+  'up, such as a mail server of a member, and the jobs that take minutes.';
 
 create function app_private.note_dry_job(task text, payload jsonb, organization_id uuid, run_at timestamptz)
 returns void

@@ -42,8 +42,8 @@ create function app_private.add_workflow_mails(works jsonb) returns void
 language plpgsql volatile as $$
 begin
   perform graphile_worker.add_jobs(array(
-    select row('workflow_mail__send', (w || app_private.job_context(e.organization_id))::json, null, null, null, null,
-        null, app_private.job_flags('workflow_mail__send', e.organization_id))::graphile_worker.job_spec
+    select row('workflow_mail__send', (w || app_private.job_context())::json, null, null, null, null, null,
+        app_private.job_flags('workflow_mail__send', e.organization_id))::graphile_worker.job_spec
       from jsonb_array_elements(works) w
       join app_public.workflow_executions e on e.id = (w ->> 'executionId')::uuid));
 end $$;

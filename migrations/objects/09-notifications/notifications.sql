@@ -169,10 +169,8 @@ begin
   if exists (select from new_rows) then
     perform graphile_worker.add_jobs((
       select array_agg(jsonb_populate_record(null::graphile_worker.job_spec, jsonb_build_object(
-        'identifier', 'notification_mail__due', 'payload', jsonb_build_object('id', n.id)
-          || app_private.job_context(m.organization_id), 'run_at', n.due_at,
-        'flags', app_private.job_flags('notification_mail__due', m.organization_id))))
-          from new_rows n join app_public.organization_user_connections m on m.id = n.member_id));
+        'identifier', 'notification_mail__due', 'payload', jsonb_build_object('id', n.id), 'run_at', n.due_at)))
+          from new_rows n));
   end if;
   return null;
 end $$;
