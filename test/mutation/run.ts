@@ -1,6 +1,6 @@
 /**
- * `npm run test:mutation`: installs Stryker, which a plain install omits, and runs it with the given arguments. `--sample <n>` tries one of n
- * changes, and prints the score that follows for all of them; exit code 1 if it is below 85 %.
+ * `npm run test:mutation`: installs Stryker, which a plain install omits, and runs it with the given arguments. `--sample <n>` runs one in n
+ * mutants, and prints the estimated mutation score of all; exit code 1 if it is below 85 %.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -26,14 +26,14 @@ function printScore(): number {
   const statuses = Object.values(files).flatMap(({ mutants }) => mutants.map((mutant) => mutant.status));
   const count = (...wanted: string[]) => statuses.filter((one) => wanted.includes(one)).length;
   const detected = count("Killed", "Timeout");
-  const tried = detected + count("Survived");
-  const executed = 1 - count("NoCoverage") / (statuses.length - count("Ignored", "CompileError"));
-  const share = detected / tried;
-  const margin = 1.96 * Math.sqrt((share * (1 - share)) / tried);
+  const valid = detected + count("Survived");
+  const covered = 1 - count("NoCoverage") / (statuses.length - count("Ignored", "CompileError"));
+  const share = detected / valid;
+  const margin = 1.96 * Math.sqrt((share * (1 - share)) / valid);
   const percent = (part: number) => `${(100 * part).toFixed(1)} %`;
   console.log(
-    `Tried ${tried} of ${statuses.length} changes: ${detected} detected (${percent(share)}); tests execute ` +
-      `${percent(executed)} of all. Score: ${percent(share * executed)} (95 %: ±${percent(margin * executed)}).`,
+    `Ran ${valid} of ${statuses.length} mutants: ${detected} detected (${percent(share)}); tests cover ` +
+      `${percent(covered)} of all. Mutation score: ${percent(share * covered)} (95 % confidence interval: ±${percent(margin * covered)}).`,
   );
-  return share * executed < 0.85 ? 1 : 0;
+  return share * covered < 0.85 ? 1 : 0;
 }

@@ -15,10 +15,10 @@ const index = "tests.json";
 /** Milliseconds that a test may take; what a mutant lets wait for ever is given up sooner. */
 const withinMs = 120_000;
 const mutantWithinMs = 20_000;
-/** One of so many changes is tried; see run.ts. */
+/** One in this number of mutants is run; see run.ts. */
 const sampleOf = Number(process.env.PLAT_MUTATION_SAMPLE ?? 1);
 
-/** Whether a change is in the sample, evenly spread over all files and kinds. */
+/** Whether a mutant is in the sample, evenly spread over all files and kinds. */
 const isSampled = (/** @type {string} */ id) =>
   createHash("sha256").update(id).digest().readUInt32BE() % sampleOf === 0;
 
