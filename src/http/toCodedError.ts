@@ -1,7 +1,7 @@
 import { isSafeError } from "postgraphile/grafast";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import { DatabaseConnectionError, isLostConnection } from "../database/databaseErrors.ts";
-import { type ErrorViewer, fromSqlError, isSqlError } from "../database/sqlErrors.ts";
+import { type ErrorViewer, fromSqlError, isSqlError, RAISED_FOR_CALLER } from "../database/sqlErrors.ts";
 import { CodedError, internalError, isErrorCode } from "../base/errors.ts";
 import type { Claims } from "./requestState.ts";
 import type { LogEvent } from "../base/logEvents.ts";
@@ -72,7 +72,9 @@ export function describeForLog(error: unknown): Record<string, unknown> {
  */
 export function failureForLog(error: CodedError): { event?: LogEvent; err: object } | undefined {
   const err = () => describeForLog(error.cause ?? error);
-  if (error.code === "INTERNAL" || error.code === "UNAVAILABLE") return { err: err() };
+  // What functions of the database refuse with UNAVAILABLE is their decision, such as while an organization is moving.
+  const isDecision = (error.cause as { code?: unknown } | undefined)?.code === RAISED_FOR_CALLER;
+  if (error.code === "INTERNAL" || (error.code === "UNAVAILABLE" && !isDecision)) return { err: err() };
   if (error.code === "PROVIDER_ERROR" && error.extensions["provider"] === "files")
     return { event: "files.store_failed", err: err() };
   return undefined;

@@ -7,8 +7,9 @@ import { startProgram } from "../harness/child.ts";
 import { until } from "../harness/until.ts";
 
 const isGrouped = existsSync("/proc/self/autogroup");
+// A process that has not begun its own session yet may be in no group: the file is empty then.
 const niceOf = (pid: string) =>
-  Number(/nice (-?\d+)/.exec(readFileSync(`/proc/${pid}/autogroup`, "utf8"))![1]);
+  Number(/nice (-?\d+)/.exec(readFileSync(`/proc/${pid}/autogroup`, "utf8"))?.[1]);
 const childrenOf = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
 

@@ -106,20 +106,21 @@ comment on function app_private.put_aside_organization(uuid) is
   'Ends an organization here that the other installation has: nobody gets in, nothing is found, nothing goes out. Its '
   'records stay until they are removed.';
 
-create function app_private.end_move(organization_id uuid) returns boolean
+create function app_private.end_move(organization_id uuid, visible_from timestamptz) returns boolean
 language plpgsql volatile as $$
 #variable_conflict use_variable
 begin
-  if exists (select from pg_stat_activity a join app_private.organization_moves m on m.organization_id = organization_id
-    where a.datname = current_database() and a.xact_start <= m.ended_at and a.pid <> pg_backend_pid()) then
+  if exists (select from pg_stat_activity a
+    where a.datname = current_database() and a.xact_start <= visible_from and a.pid <> pg_backend_pid()) then
     return false;
   end if;
   update app_private.event_counters c set is_closed = false where c.stream_id = organization_id and c.is_closed;
   return true;
 end $$;
-comment on function app_private.end_move(uuid) is
-  'Opens the counter of an organization that has moved, once all transactions have ended that may have begun to write '
-  'before: jobs that go through all organizations are not to fail for what is left of it. False: not yet.';
+comment on function app_private.end_move(uuid, timestamptz) is
+  'Opens the counter of an organization that has moved, once all transactions have ended that began before a time at '
+  'which the move was committed, and so may write as if it had not moved: jobs that go through all organizations are '
+  'not to fail for what is left of it. False: not yet.';
 
 create function app_private.refuse_moved(organization_id uuid) returns void
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$

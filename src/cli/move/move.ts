@@ -390,22 +390,43 @@ export class Move {
       "select j.id from graphile_worker._private_jobs j where j.locked_at is not null and j.payload #>> '{context,organizationId}' = $1",
       [this.#organizationId],
     );
-    return [...(await this.#held(tables)), ...rows.map(({ id }) => `job ${id}`)];
+    return [...(await this.#held(tables)).map(({ name }) => name), ...rows.map(({ id }) => `job ${id}`)];
   }
 
   /** Removes waiting jobs until nothing is being processed. */
   async #drain(tables: readonly MovedTable[], jobs: Job[], until: number): Promise<void> {
     for (;;) {
       await this.#revokeClaims(tables);
-      await this.#hold(tables);
+      await this.#holdFree(tables, until);
       await this.#takeJobs(jobs);
       const inProgress = await this.#inProgress(tables);
       if (inProgress.length === 0) return;
-      if (performance.now() > until)
-        throw new Error(
-          `Work for the organization has not ended within ${DRAIN_S} s; try again later: ${inProgress.slice(0, MOST_NAMED).join(", ")}.`,
-        );
+      refuseAfter(until, inProgress);
       await pause(POLL_MS);
+    }
+  }
+
+  /**
+   * Locks rows that are not being processed, and no others. A row that is leased between the snapshot of the statement
+   * and its lock is not returned, but PostgreSQL leaves it locked, so that the result could not be stored: where that
+   * may have happened, the locks are released again.
+   */
+  async #holdFree(tables: readonly MovedTable[], until: number): Promise<void> {
+    const { client } = this.#source;
+    for (;;) {
+      const before = new Set((await this.#held(tables)).map(({ version }) => version));
+      await client.query("savepoint of_hold");
+      await this.#hold(tables);
+      const held = await this.#held(tables);
+      if (held.every(({ version }) => before.has(version))) {
+        await client.query("release savepoint of_hold");
+        return;
+      }
+      await client.query("rollback to savepoint of_hold; release savepoint of_hold");
+      refuseAfter(
+        until,
+        held.map(({ name }) => name),
+      );
     }
   }
 
@@ -419,15 +440,16 @@ export class Move {
     await this.#source.client.query(locks.join(";\n"));
   }
 
-  /** Names of the rows that are being processed. */
-  async #held(tables: readonly MovedTable[]): Promise<string[]> {
+  /** The rows that are being processed, and the version of each that says so. */
+  async #held(tables: readonly MovedTable[]): Promise<{ name: string; version: string }[]> {
     const parts = tables.map(({ name, key, condition }) => {
       const keys = key.map((column) => `t.${escapeIdentifier(column.name)}`).join(", ");
-      return `select concat_ws(' ', '${name}', ${keys}) as name from ${quoted(name)} t
+      return `select concat_ws(' ', '${name}', ${keys}) as name, concat_ws(' ', '${name}', t.ctid, t.xmin) as version
+        from ${quoted(name)} t
         where ${condition("t", this.#moved)} and not ${isFree}`;
     });
-    const { rows } = await this.#source.client.query<{ name: string }>(parts.join(" union all "));
-    return rows.map(({ name }) => name);
+    return (await this.#source.client.query<{ name: string; version: string }>(parts.join(" union all ")))
+      .rows;
   }
 
   async #takeJobs(jobs: Job[]): Promise<void> {
@@ -470,11 +492,14 @@ export class Move {
   /** Waits for transactions that began before the switch. */
   async #end(): Promise<void> {
     this.#tell("Waiting for running transactions");
+    const { control } = this.#source;
+    // Not the time at which the switch was recorded: transactions may begin until its commit and not see it.
+    const { rows: times } = await control.query<{ now: string }>("select clock_timestamp()::text as now");
     const isOver = async () => {
-      const { rows } = await this.#source.control.query<{ over: boolean }>(
-        "select app_private.end_move($1) as over",
-        [this.#organizationId],
-      );
+      const { rows } = await control.query<{ over: boolean }>("select app_private.end_move($1, $2) as over", [
+        this.#organizationId,
+        times[0]!.now,
+      ]);
       return rows[0]!.over;
     };
     for (const until = performance.now() + DRAIN_S * 1_000; !(await isOver()) && performance.now() < until;)
@@ -566,6 +591,14 @@ export class Move {
     await this.#source.client.query("select app_private.put_aside_organization($1)", [this.#organizationId]);
     await this.#end();
   }
+}
+
+/** @throws if work should have ended by then, in milliseconds of the process */
+function refuseAfter(until: number, inProgress: readonly string[]): void {
+  if (performance.now() > until)
+    throw new Error(
+      `Work for the organization has not ended within ${DRAIN_S} s; try again later: ${inProgress.slice(0, MOST_NAMED).join(", ")}.`,
+    );
 }
 
 /** SQL: no living process holds the row. */
