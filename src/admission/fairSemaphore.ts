@@ -1,4 +1,4 @@
-import { CodedError } from "../base/errors.ts";
+import { CodedError, withoutTrace } from "../base/errors.ts";
 import { isVisitor, type Party } from "./party.ts";
 
 export interface FairSemaphoreOptions {
@@ -132,7 +132,7 @@ export class FairSemaphore {
 
   #refusal(retryAfterSeconds: number): Error {
     const { refusal = tooMany } = this.#options;
-    return refusal(retryAfterSeconds);
+    return withoutTrace(() => refusal(retryAfterSeconds));
   }
 
   #verdict(party: Party, weight: number): Verdict {

@@ -98,8 +98,22 @@ function refuseRecords(socket: Socket): void {
   socket.destroy();
 }
 
+/**
+ * PERF: at the end of a connection, Node creates an error for each of its requests without a response; with stack traces,
+ * which nobody reads, the twenty of a connection take two milliseconds.
+ */
+function endWithoutTraces(socket: Socket): void {
+  let limit = Error.stackTraceLimit;
+  socket.prependListener("close", () => {
+    limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = 0;
+  });
+  socket.on("close", () => (Error.stackTraceLimit = limit));
+}
+
 /** @param socket of which Node's HTTP server has just begun to read */
 function slice(socket: Socket): void {
+  endWithoutTraces(socket);
   sliceInput(socket, refuseRecords);
   // Its parser would read the connection past `push`; it does not where somebody else listens.
   socket.on("data", () => {});

@@ -5,7 +5,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { MOST_PIPELINED } from "../admission/semaphores.ts";
-import { CodedError } from "../base/errors.ts";
+import { CodedError, withoutTrace } from "../base/errors.ts";
 import { limitParts } from "./bodyParts.ts";
 import { endTurn } from "./requestTurns.ts";
 import { writeRefusal } from "./rawRefusal.ts";
@@ -32,7 +32,7 @@ function onClose(this: ServerResponse): void {
 }
 
 function refuse(socket: Socket): void {
-  writeRefusal(socket, "429 Too Many Requests", tooMany());
+  writeRefusal(socket, "429 Too Many Requests", withoutTrace(tooMany));
   // Not after a moment: meanwhile, further requests would be parsed.
   socket.destroy();
 }
