@@ -40,6 +40,32 @@ test("a long body arrives as it was sent, also behind another request", async ()
   socket.destroy();
 });
 
+test("of a fast client, an iteration of the event loop reads no more than a turn", async () => {
+  const length = 8_000_000;
+  const turns: number[] = [0];
+  let isOver = false;
+  await using service = await start((request, response) => {
+    request.on("data", (part: Buffer) => (turns[turns.length - 1]! += part.length));
+    request.on("end", () => {
+      isOver = true;
+      response.end();
+    });
+  });
+  const next = () => {
+    turns.push(0);
+    if (!isOver) setImmediate(next);
+  };
+  const { socket, text } = await service.open();
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`);
+  socket.write(Buffer.alloc(length));
+  next();
+  await until(() => text().startsWith("HTTP/1.1 200"));
+  expect(turns.reduce((sum, bytes) => sum + bytes)).toBe(length);
+  // A turn, and what was decrypted with it.
+  expect(Math.max(...turns)).toBeLessThanOrEqual(2 * 65_536);
+  socket.destroy();
+});
+
 test("requests of a client that does not read its responses yet are answered in their order", async () => {
   const large = "x".repeat(300_000);
   await using service = await start((request, response) => {
