@@ -24,9 +24,12 @@ const sliced = new WeakSet<Socket>();
  * @returns counts what was read; false at the end of the turn
  */
 function readInTurns(socket: Socket): (bytes: number) => boolean {
+  // The name that streams give to what they ask for more.
+  // oxlint-disable-next-line no-underscore-dangle
   const read = socket._read.bind(socket);
   let left = TURN;
   let isWaiting = false;
+  // oxlint-disable-next-line no-underscore-dangle
   socket._read = (size) => {
     if (left > 0) read(size);
     else isWaiting = true;

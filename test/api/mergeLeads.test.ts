@@ -106,6 +106,26 @@ test("the kept lead gets records and missing values; unmerging restores everythi
   expect((await names())[0].name).toBe("lead.unmerged");
 });
 
+test("deals go to the assignee of the kept lead, and back", async () => {
+  const first = await lead({ assigneeId: world.max.id });
+  const second = await lead({ assigneeId: world.owen.id });
+  const unassigned = await lead();
+  for (const leadId of [second, unassigned])
+    await table.create("createReservation", { unitId: await table.unit(), leadId, acceptedTerms: true });
+  await table.create("createPersonalization", { leadId: second, unitId: await table.unit() });
+  const before = await rowsOf([first, second, unassigned]);
+  await merge(first, [second, unassigned]);
+  const { rows } = await world.owner.query(
+    `select assignee_id from app_public.reservations where lead_id = $1
+       union all select assignee_id from app_public.personalizations where lead_id = $1`,
+    [first],
+  );
+  expect(rows).toEqual(Array.from({ length: 3 }, () => ({ assignee_id: world.max.id })));
+  await unmerge(unassigned);
+  await unmerge(second);
+  expect(await rowsOf([first, second, unassigned])).toEqual(before);
+});
+
 test("unmerging keeps later changes on the kept lead", async () => {
   const first = await lead();
   const second = await lead({ company: "Dana Inc", email: `since${serial}@example.com`, subscribed: true });

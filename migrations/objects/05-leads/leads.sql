@@ -335,27 +335,39 @@ comment on function app_public.leads_filter_has_open_task is
   E'@filter hasOpenTask\n\nTrue: only leads with an open task. False: only leads without one.';
 
 -- PERF: for all leads of a statement at once; the tables of deals have triggers that run for each statement.
-create function app_private.tg_leads__hand_over() returns trigger
+create function app_private.hand_over_leads(lead_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  -- PERF: no join, whose plan would stay that of the first statement, for one row.
-  handed constant uuid[] := array(select c.id from (select n.id, n.assignee_id from new_rows n
-    except select o.id, o.assignee_id from old_rows o) c);
   deal_table text;
+  assignee text;
 begin
-  if handed = '{}' then
-    return null;
-  end if;
   for deal_table in
     select t.table_name from app_private.deal_tables t
     where exists (select from pg_attribute a where a.attrelid = format('app_public.%I', t.table_name)::regclass
       and a.attname = 'lead_id' and not a.attisdropped)
     order by t.table_name
   loop
-    execute format('update app_public.%I d set assignee_id = n.assignee_id from new_rows n
-      where d.lead_id = any ($1) and n.id = d.lead_id and d.assignee_id is distinct from n.assignee_id
-        and d.deleted_at is null', deal_table) using handed;
+    -- As in tg_unit_holds__prepare.
+    assignee := case when deal_table = 'unit_holds'
+      then 'coalesce(l.assignee_id, case when not d.is_self_service then d.user_id end)' else 'l.assignee_id' end;
+    execute format('update app_public.%I d set assignee_id = %s from app_public.leads l
+      where d.lead_id = any ($1) and l.id = d.lead_id and d.assignee_id is distinct from %2$s
+        and d.deleted_at is null', deal_table, assignee) using lead_ids;
   end loop;
+end $$;
+comment on function app_private.hand_over_leads(uuid[]) is
+  'Hands what belongs to leads over to their assignees.';
+
+create function app_private.tg_leads__hand_over() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  -- PERF: no join, whose plan would stay that of the first statement, for one row.
+  handed constant uuid[] := array(select c.id from (select n.id, n.assignee_id from new_rows n
+    except select o.id, o.assignee_id from old_rows o) c);
+begin
+  if handed <> '{}' then
+    perform app_private.hand_over_leads(handed);
+  end if;
   return null;
 end $$;
 comment on function app_private.tg_leads__hand_over() is

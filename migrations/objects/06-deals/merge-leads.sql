@@ -133,6 +133,7 @@ begin
     tags = coalesce((array(select distinct t from unnest(l.tags::text[] || gone.tags::text[]) t order by t))[1:50],
       '{}')
     where l.id = kept.id returning * into merged;
+  perform app_private.hand_over_leads(array[kept.id]);
   perform set_config('plat.service', service, true);
   -- The links in mails to the one lead to the other.
   insert into app_private.merged_leads (lead_id, into_id, direct_into_id, merged_at, filled, new_tags, facts, moved)
@@ -295,6 +296,9 @@ begin
       using gone.id, kept.id,
         array(select jsonb_array_elements_text(merge.moved -> reference.relation::text -> reference.name::text));
   end loop;
+  perform set_config('plat.service', 'on', true);
+  perform app_private.hand_over_leads(array[gone.id]);
+  perform set_config('plat.service', service, true);
   delete from app_private.merged_leads m where m.lead_id = gone.id;
   perform app_private.follow_deals(array[kept.id, gone.id]);
   select l.* into gone from app_public.leads l where l.id = gone.id;
