@@ -50,6 +50,11 @@ export interface Listening {
 
 /** The first byte of a TLS connection: a handshake record. No HTTP method begins with it. */
 const TLS_HANDSHAKE = 0x16;
+/**
+ * Connections that wait to be accepted; the system may have a lower limit. Of a thousand opened at once, those above
+ * Node's default of 511 would be lost, and tried again after a second.
+ */
+const BACKLOG = 4_096;
 const FIRST_BYTE_MS = 10_000;
 const HEADERS_MS = 15_000;
 
@@ -213,7 +218,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       paced.stop();
       reject(error);
     });
-    front.listen(options.port, options.host, resolve);
+    front.listen({ port: options.port, host: options.host, backlog: BACKLOG }, resolve);
   });
 
   return {

@@ -1,9 +1,11 @@
 /** Timeouts of the phases of a connection, responses to invalid requests, and how the service stops listening. */
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { connect, Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { Worker } from "node:worker_threads";
 import { afterEach, expect, jest, test } from "@jest/globals";
 import { listen, type ListenOptions } from "../../src/http/listen.ts";
 import { testCertificate } from "../harness/certificate.ts";
@@ -297,6 +299,31 @@ test("closed connections are removed, silent ones and those that were answered",
   expect(await running.untilClosed()).toBe("");
   const ends = destroyed.mock.contexts as Socket[];
   expect([first, second, third].map((socket) => ends.includes(socket!))).toEqual([false, false, true]);
+});
+
+/** A thread that opens connections, and says when all of them are. */
+const opener = `
+  const { workerData: { port, count, opened } } = require("node:worker_threads");
+  const { connect } = require("node:net");
+  let connected = 0;
+  for (let n = 0; n < count; n += 1)
+    connect(port, "127.0.0.1", () => {
+      connected += 1;
+      if (connected < count) return;
+      Atomics.store(opened, 0, 1);
+      Atomics.notify(opened, 0);
+    }).on("error", () => {});
+`;
+
+test("a thousand connections are opened at once while none is accepted", async () => {
+  const most = Number(await readFile("/proc/sys/net/core/somaxconn", "utf8").catch(() => 128));
+  const count = Math.min(1_000, most);
+  await using server = await start();
+  const opened = new Int32Array(new SharedArrayBuffer(4));
+  const thread = new Worker(opener, { eval: true, workerData: { port: server.port, count, opened } });
+  // The event loop of the service is busy.
+  expect(Atomics.wait(opened, 0, 0, 20_000)).toBe("ok");
+  await thread.terminate();
 });
 
 test("a renewed certificate is used for new connections, and open ones continue", async () => {
