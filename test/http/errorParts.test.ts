@@ -16,7 +16,7 @@ import { inputMember } from "../../src/http/inputMember.ts";
 import { literalPath } from "../../src/http/literalPath.ts";
 import type { RequestState } from "../../src/http/requestState.ts";
 import { retryAfter } from "../../src/http/retryAfter.ts";
-import { describeForLog, toCodedError } from "../../src/http/toCodedError.ts";
+import { describeForLog, failureForLog, toCodedError } from "../../src/http/toCodedError.ts";
 import { connectionLimits, countByAddress } from "../../src/http/connectionLimits.ts";
 
 const schema = buildSchema(`
@@ -429,6 +429,14 @@ test.each([
   [10, 16, 8],
 ])("of %d descriptors %d are for connections, %d for one address", (descriptors, total, ofAddress) => {
   expect(connectionLimits(descriptors)).toEqual({ total, ofAddress });
+});
+
+test("an unreachable database is logged as a failure, a refusal that the database decided is not", () => {
+  const failed = (code: string) => Object.assign(new Error("refused"), { code });
+  const unavailable = (cause: Error) => new CodedError("UNAVAILABLE", "Try again.", {}, { cause });
+  expect(failureForLog(unavailable(failed("ECONNREFUSED")))).toMatchObject({ err: { code: "ECONNREFUSED" } });
+  expect(failureForLog(unavailable(failed("PLAT0")))).toBeUndefined();
+  expect(failureForLog(internalError(failed("PLAT0")))).toBeDefined();
 });
 
 test("connections are counted by network, except for those of proxies, and slots are released once", () => {
