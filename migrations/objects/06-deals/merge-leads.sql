@@ -231,8 +231,8 @@ comment on function app_public.merge_leads is
   E'@arg intoId Id of the lead that is kept.\n@arg ids Ids of up to 20 leads of the same project that are merged '
   'into it.\n\n'
   'Merges leads of the same person into one of them. That lead gets the notes, tasks, messages, deals and other '
-  'records of the others, and their values for its empty fields. The others are deleted and refer to it as '
-  '`mergedInto`; `unmergeLead` restores one. Refused with CONFLICT for leads of different projects, if a lead with '
+  'records of the others, and their values for its empty fields; the deals get its assignee. The others are deleted '
+  'and refer to it as `mergedInto`; `unmergeLead` restores one. Refused with CONFLICT for leads of different projects, if a lead with '
   'a purchase would be merged into one without, and if two of the leads negotiate about the same unit. Writes the '
   'event lead.merged for each merged lead.';
 
