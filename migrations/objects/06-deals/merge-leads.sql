@@ -232,9 +232,9 @@ comment on function app_public.merge_leads is
   'into it.\n\n'
   'Merges leads of the same person into one of them. That lead gets the notes, tasks, messages, deals and other '
   'records of the others, and their values for its empty fields; the deals get its assignee. The others are deleted '
-  'and refer to it as `mergedInto`; `unmergeLead` restores one. Refused with CONFLICT for leads of different projects, if a lead with '
-  'a purchase would be merged into one without, and if two of the leads negotiate about the same unit. Writes the '
-  'event lead.merged for each merged lead.';
+  'and refer to it as `mergedInto`; `unmergeLead` restores one. Refused with CONFLICT for leads of different '
+  'projects, if a lead with a purchase would be merged into one without, and if two of the leads negotiate about the '
+  'same unit. Writes the event lead.merged for each merged lead.';
 
 create function app_private.unmerge_lead(id uuid) returns app_public.leads
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
