@@ -34,12 +34,20 @@ export async function readBackup(
   const manifest = JSON.parse(await readFile(join(folder, "backup_manifest"), "utf8")) as Manifest;
   const expected = new Map(manifest.Files.map((file) => [file.Path, file]));
   const archive = extract();
-  const [read] = await Promise.allSettled([
+  const [read, unpacked] = await Promise.allSettled([
     readEntries(),
     // Ends the entries with its error.
     pipeline(createReadStream(join(folder, "base.tar.gz")), createGunzip(), archive),
   ]);
-  if (read.status === "rejected") throw read.reason;
+  if (read.status === "rejected") {
+    const { reason } = read;
+    // Damaged bytes can be unpacked to something that is no archive. Other errors are of the disk, or of the receiver.
+    const isUnreadable =
+      unpacked.status === "rejected" &&
+      unpacked.reason === reason &&
+      (reason as NodeJS.ErrnoException).syscall === undefined;
+    throw isUnreadable ? damaged("base.tar.gz", reason) : reason;
+  }
   return { files: manifest.Files.length, bytes: read.value };
 
   async function readEntries(): Promise<number> {
@@ -66,7 +74,7 @@ export async function readBackup(
       }
     } catch (error) {
       archive.destroy();
-      throw (error as { code?: string }).code?.startsWith("Z_") ? damaged("base.tar.gz", error) : error;
+      throw error;
     }
     const [missing] = expected.keys();
     if (missing !== undefined) throw damaged(missing);
