@@ -229,7 +229,7 @@ test("it moves while members write: nothing is lost or duplicated, and the event
       `select from app_public.events e where e.name = 'lead.created' group by e.subject_id having count(*) > 1`,
     ),
   ).toEqual([]);
-  // The receiver is in this process: the search is to leave it time.
+  // The receiver runs in this process, which the search must not block.
   const unsent = () => {
     const sent = new Set(receiver.messages.map(({ event }) => event.subjectId));
     return [...seen.acknowledged.keys()].filter((id) => !sent.has(id));

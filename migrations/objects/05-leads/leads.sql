@@ -347,9 +347,8 @@ begin
       and a.attname = 'lead_id' and not a.attisdropped)
     order by t.table_name
   loop
-    -- As in tg_unit_holds__prepare.
     assignee := case when deal_table = 'unit_holds'
-      then 'coalesce(l.assignee_id, case when not d.is_self_service then d.user_id end)' else 'l.assignee_id' end;
+      then 'app_private.assignee_of_hold(l.assignee_id, d.is_self_service, d.user_id)' else 'l.assignee_id' end;
     execute format('update app_public.%I d set assignee_id = %s from app_public.leads l
       where d.lead_id = any ($1) and l.id = d.lead_id and d.assignee_id is distinct from %2$s
         and d.deleted_at is null', deal_table, assignee) using lead_ids;

@@ -106,6 +106,13 @@ comment on function app_private.tg_unit_holds__about() is 'The project of a hold
 create trigger _010_about before insert on app_public.unit_holds for each row
   execute function app_private.tg_unit_holds__about();
 
+create function app_private.assignee_of_hold(lead_assignee_id uuid, is_self_service boolean, user_id uuid) returns uuid
+language sql immutable as $$
+  select coalesce(lead_assignee_id, case when not is_self_service then user_id end)
+$$;
+comment on function app_private.assignee_of_hold(uuid, boolean, uuid) is
+  'The assignee of a hold: that of its lead, else the member who made it.';
+
 create function app_private.tg_unit_holds__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -113,7 +120,7 @@ declare
 begin
   if new.lead_id is null or (tg_op = 'UPDATE' and new.lead_id is not distinct from old.lead_id) then
     if tg_op = 'INSERT' or new.lead_id is distinct from old.lead_id then
-      new.assignee_id := case when not new.is_self_service then new.user_id end;
+      new.assignee_id := app_private.assignee_of_hold(null, new.is_self_service, new.user_id);
     end if;
     return new;
   end if;
@@ -125,7 +132,7 @@ begin
     perform app_hidden.fail('CONFLICT', format('This lead is %s; change its status first.', lead.status),
       '{"field": "leadId"}');
   end if;
-  new.assignee_id := coalesce(lead.assignee_id, case when not new.is_self_service then new.user_id end);
+  new.assignee_id := app_private.assignee_of_hold(lead.assignee_id, new.is_self_service, new.user_id);
   return new;
 end $$;
 comment on function app_private.tg_unit_holds__prepare() is
