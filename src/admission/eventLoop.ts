@@ -1,15 +1,8 @@
 import { performance } from "node:perf_hooks";
+import { cpuMs } from "../base/cpuTime.ts";
 import { eventLoopShare } from "./semaphores.ts";
 import { FairSemaphore, type Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
-
-/**
- * CPU time of this thread in milliseconds: on a busy machine a piece of work takes longer, which should not count.
- */
-function cpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-}
 
 /**
  * Scheduler for CPU-heavy work on the event loop, such as planning a document or serializing many rows, which blocks

@@ -4,6 +4,7 @@
  * src/compute. Only `isTemplate` and `lookUp` of paths.ts run elsewhere.
  */
 import { Context, Liquid, toValue, toValueSync, type Template } from "liquidjs";
+import { cpuMs } from "../base/cpuTime.ts";
 import { BudgetExceeded, budgets } from "./budget.ts";
 import { isTemplate } from "./paths.ts";
 
@@ -84,16 +85,11 @@ function written(given: unknown): string {
 
 /** Limits the CPU time of the thread, rather than elapsed time, which also passes while others use the processor. */
 class TimeLimit {
-  private readonly began = TimeLimit.computed();
+  private readonly began = cpuMs();
   private readonly soonest = performance.now() + budgets.textsMs;
 
-  private static computed(): number {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1000;
-  }
-
   check(): void {
-    if (performance.now() > this.soonest && TimeLimit.computed() > this.began + budgets.textsMs)
+    if (performance.now() > this.soonest && cpuMs() > this.began + budgets.textsMs)
       throw new Error("template render limit exceeded");
   }
 

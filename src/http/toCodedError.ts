@@ -1,4 +1,5 @@
 import { isSafeError } from "postgraphile/grafast";
+import { isPlanningTimeout } from "../limits/planningTime.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import { DatabaseConnectionError, isLostConnection } from "../database/databaseErrors.ts";
 import { type ErrorViewer, fromSqlError, isSqlError, RAISED_FOR_CALLER } from "../database/sqlErrors.ts";
@@ -18,14 +19,10 @@ function* causes(error: unknown): Generator<unknown> {
 /** A generated update or delete that matched no row throws a plain error. */
 const noSuchRow = /^No values were (?:deleted|updated) in collection /;
 
-/** Timeouts of grafast are marked with a symbol that it does not export. */
-const isTimeout = (extensions: object): boolean =>
-  Object.getOwnPropertySymbols(extensions).some(({ description }) => description === "timeout");
-
 /** Planner errors meant for the client: timeouts, invalid cursors and the like. */
 function fromSafeError(error: Error & { extensions?: Record<string, unknown> }): CodedError {
   const { code, statusCode: _, ...extensions } = error.extensions ?? {};
-  const fallback = isTimeout(extensions) ? "LIMIT_EXCEEDED" : "BAD_USER_INPUT";
+  const fallback = isPlanningTimeout(extensions) ? "LIMIT_EXCEEDED" : "BAD_USER_INPUT";
   return new CodedError(isErrorCode(code) ? code : fallback, error.message, extensions, { cause: error });
 }
 

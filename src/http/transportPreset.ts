@@ -2,6 +2,7 @@ import { CodedErrorsPlugin, maskError } from "./plugins/CodedErrorsPlugin.ts";
 import { QueryLimitsPlugin } from "./plugins/QueryLimitsPlugin.ts";
 import { SchemaPrivacyPlugin } from "./plugins/SchemaPrivacyPlugin.ts";
 import { bodyLimits } from "./body.ts";
+import { PLANNING_MS } from "../limits/planningTime.ts";
 
 /** The transport's part of the preset, on which `createApp` relies. */
 export const transportPreset: GraphileConfig.Preset = {
@@ -18,6 +19,5 @@ export const transportPreset: GraphileConfig.Preset = {
     parseAndValidateCacheSize: 0,
     maskError,
   },
-  // A wide operation within the limits can take a second to plan the first time; this is the time limit (ms).
-  grafast: { explain: false, timeouts: { planning: 3_000 } },
+  grafast: { explain: false, timeouts: { planning: PLANNING_MS } },
 };

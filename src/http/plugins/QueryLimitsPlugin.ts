@@ -35,6 +35,7 @@ import { operationCost } from "../../limits/operationCost.ts";
 import { OperationWork } from "../../admission/operationWork.ts";
 import { partyOf } from "../../admission/party.ts";
 import { type PlanMeasure, planningSteps } from "../../limits/planningSteps.ts";
+import { planInTime } from "../../limits/planningTime.ts";
 import { type QueryLimit, queryLimits } from "../../admission/queryLimits.ts";
 import { scanTokens } from "../../limits/scanTokens.ts";
 
@@ -417,8 +418,9 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
           return results;
         });
       },
-      establishOperationPlan(next, { schema, args }) {
-        const plan = next();
+      establishOperationPlan(next, event) {
+        const { schema, args } = event;
+        const plan = planInTime(next, event);
         keepPlansWithDocuments(schema, getOperationAST(args.document, args.operationName) ?? undefined);
         const { documents, byNode } = bySchema.get(schema) ?? {};
         const known = byNode?.get(args.document);

@@ -1,0 +1,35 @@
+/** The time limit for planning an operation. */
+import { cpuMs } from "../base/cpuTime.ts";
+
+/** CPU time for planning an operation (ms). A wide operation within the limits can take a second the first time. */
+export const PLANNING_MS = 3_000;
+/** Elapsed time (ms) of a second attempt, if the operating system gave most of the time to other processes. */
+const AGAIN_MS = 60_000;
+
+/** Whether planning was aborted for its duration. Grafast marks the error with a symbol that it does not export. */
+export const isPlanningTimeout = (extensions: object): boolean =>
+  Object.getOwnPropertySymbols(extensions).some(({ description }) => description === "timeout");
+
+/** The part of Grafast's event that has its time limits. */
+interface PlanEvent {
+  options: { timeouts?: object };
+}
+
+/**
+ * Plans an operation within `PLANNING_MS`. Grafast measures elapsed time, and refuses the operation for a minute when it
+ * is over; on a busy machine this would refuse small operations too. So the operation is planned again unless it was
+ * planning that took the time.
+ * @param longestMs CPU time
+ * @throws SafeError if planning takes too long
+ */
+export function planInTime<Plan>(next: () => Plan, event: PlanEvent, longestMs = PLANNING_MS): Plan {
+  const began = cpuMs();
+  try {
+    return next();
+  } catch (error) {
+    const { extensions } = error as { extensions?: object };
+    if (!extensions || !isPlanningTimeout(extensions) || cpuMs() - began > longestMs) throw error;
+    event.options = { ...event.options, timeouts: { ...event.options.timeouts, planning: AGAIN_MS } };
+    return next();
+  }
+}
