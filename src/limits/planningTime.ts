@@ -10,6 +10,9 @@ const AGAIN_MS = 60_000;
 export const isPlanningTimeout = (extensions: object): boolean =>
   Object.getOwnPropertySymbols(extensions).some(({ description }) => description === "timeout");
 
+/** Errors of operations whose planning took too much CPU time. Grafast keeps and throws them again for a minute. */
+const slow = new WeakSet<Error>();
+
 /** The part of Grafast's event that has its time limits. */
 interface PlanEvent {
   options: { timeouts?: object };
@@ -28,7 +31,9 @@ export function planInTime<Plan>(next: () => Plan, event: PlanEvent, longestMs =
     return next();
   } catch (error) {
     const { extensions } = error as { extensions?: object };
-    if (!extensions || !isPlanningTimeout(extensions) || cpuMs() - began > longestMs) throw error;
+    if (!extensions || !isPlanningTimeout(extensions)) throw error;
+    if (cpuMs() - began > longestMs) slow.add(error as Error);
+    if (slow.has(error as Error)) throw error;
     event.options = { ...event.options, timeouts: { ...event.options.timeouts, planning: AGAIN_MS } };
     return next();
   }

@@ -42,6 +42,12 @@ test("an operation whose planning took the time is refused", () => {
   }, 20);
   expect(isPlanningTimeout((failure as { extensions: object }).extensions)).toBe(true);
   expect(limits.length).toBe(1);
+  // As kept by the planner.
+  expect(() =>
+    planInTime(() => {
+      throw failure;
+    }, event()),
+  ).toThrow(failure as Error);
 });
 
 test("other errors are thrown at once", () => {
