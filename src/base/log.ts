@@ -1,7 +1,7 @@
 /** The log: one JSON object per line on stdout, each with a stable `event` name. */
-import { writeSync } from "node:fs";
-import { pino, symbols, type Logger as PinoLogger } from "pino";
+import { pino, type Logger as PinoLogger } from "pino";
 import type { LogEvent } from "./logEvents.ts";
+import { logOutput } from "./logOutput.ts";
 import { workContext } from "./workContext.ts";
 
 /** Fields of a log line besides its message. */
@@ -43,64 +43,6 @@ function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, stack, code, cause } = error as Error & { code?: string };
   return { type: name, message, code, stack, cause: cause === undefined ? undefined : errorFields(cause) };
-}
-
-/** Milliseconds that a line is buffered. */
-const FLUSH_MS = 20;
-/** Number of buffered characters at which the buffer is flushed. */
-const FLUSH_CHARACTERS = 8_192;
-
-/** Milliseconds that a slow reader has to accept a chunk before it is given up. */
-const PATIENCE_MS = 1_000;
-
-/**
- * Buffered standard output: a write per request took a twelfth of the request's CPU time. Warnings and errors flush
- * the buffer at once; so does the end of the process, unless it is killed. If standard output is no longer read,
- * lines are dropped: logging must never block the service.
- */
-function bufferedOutput() {
-  let lines: string[] = [];
-  let length = 0;
-  let isClosed = false;
-  const flush = () => {
-    const text = lines.join("");
-    lines = [];
-    length = 0;
-    if (text !== "" && !isClosed) isClosed = !writeOut(text);
-  };
-  let timer: NodeJS.Timeout | undefined;
-  process.on("exit", flush);
-  return {
-    [symbols.needsMetadataGsym]: true as const,
-    /** Set by the logger before it writes. */
-    lastLevel: 0,
-    write(line: string): void {
-      lines.push(line);
-      length += line.length;
-      if (length >= FLUSH_CHARACTERS || this.lastLevel >= pino.levels.values["warn"]!) return flush();
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        flush();
-      }, FLUSH_MS).unref();
-    },
-    flushSync: flush,
-  };
-}
-
-/** @returns whether there is still a reader */
-function writeOut(text: string): boolean {
-  let rest = Buffer.from(text);
-  let latest = performance.now() + PATIENCE_MS;
-  while (rest.length > 0)
-    try {
-      rest = rest.subarray(writeSync(1, rest));
-      latest = performance.now() + PATIENCE_MS;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return false;
-      if (performance.now() > latest) return true;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-    }
-  return true;
 }
 
 /** Loggers that already carry the context of a request. */
@@ -152,5 +94,11 @@ export function createLog(level: string, destination?: { write(line: string): vo
     mixinMergeStrategy: (ownFields: object, context: object) =>
       context === noFields ? ownFields : { ...context, ...ownFields },
   };
-  return pino(options, destination ?? bufferedOutput()) as unknown as Logger;
+  const lines = (count: number) =>
+    log.warn(
+      { event: "log.dropped", lines: count },
+      "Lines of the log were dropped: its reader was too slow.",
+    );
+  const log = pino(options, destination ?? logOutput(lines)) as unknown as Logger;
+  return log;
 }

@@ -45,6 +45,7 @@ export const logEvents = {
     "A job during which a process died twice was set aside; it does not run until it is released.",
   "live.read_failed": "Events for streams could not be read; retried within a second.",
   "location.failed": "The location of a viewer could not be determined.",
+  "log.dropped": "Lines of the log were lost because its reader was too slow; `lines` is their number.",
   "mail.failed": "An email could not be sent; the job retries.",
   "migration.baseline": "A database older than the migration baseline continues with the current migrations.",
   "migration.current": "migrations/current.sql was applied.",
