@@ -69,18 +69,21 @@ export function logOutput(dropped: (lines: number) => void) {
       flush();
     }, ms).unref();
   };
-  const flush = () => {
+  /** @returns whether everything was written */
+  const flush = (): boolean => {
     isWaiting = !writeOut();
-    if (isWaiting) return later(RETRY_MS);
-    if (lost === 0) return;
-    const count = lost;
-    lost = 0;
-    dropped(count);
+    if (isWaiting) later(RETRY_MS);
+    else if (lost > 0) {
+      const count = lost;
+      lost = 0;
+      dropped(count);
+    }
+    return !isWaiting;
   };
   process.on("exit", () => {
     let left = Infinity;
     let latest = performance.now() + PATIENCE_MS;
-    for (flush(); isWaiting && performance.now() < latest; flush()) {
+    while (!flush() && performance.now() < latest) {
       if (rest.length + length < left) latest = performance.now() + PATIENCE_MS;
       left = rest.length + length;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);

@@ -19,9 +19,9 @@ interface PlanEvent {
 }
 
 /**
- * Plans an operation within `PLANNING_MS`. Grafast measures elapsed time, and refuses the operation for a minute when it
- * is over; on a busy machine this would refuse small operations too. So the operation is planned again unless it was
- * planning that took the time.
+ * Plans an operation within `PLANNING_MS`. Grafast limits elapsed time, and then refuses the operation for a minute; on a
+ * busy machine this would refuse small operations too. So the operation is planned again unless it was planning that
+ * took the time.
  * @param longestMs CPU time
  * @throws SafeError if planning takes too long
  */
