@@ -80,7 +80,8 @@ async function eraseObject(
       isSame ? 0 : erased.named,
     ],
   );
-  if (!replaced[0]!.done) throw new Error("An object of archived events was replaced while it was erased from.");
+  if (!replaced[0]!.done)
+    throw new Error("An object of archived events was replaced while it was erased from.");
 }
 
 /** Deletes objects of an organization that are not part of its archive, and are that old. */

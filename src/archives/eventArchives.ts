@@ -3,7 +3,6 @@
  * kept. The database decides what of a line its reader gets, and whether the object is still that of the event.
  */
 import { FairSemaphore } from "../admission/fairSemaphore.ts";
-import type { Logger } from "../base/log.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { ArchiveUnreadable, linesBySequence, readObject, type EventObject } from "./eventObjects.ts";
 
@@ -31,6 +30,11 @@ interface Statements {
   read(lines: readonly ArchivedLine[]): Promise<readonly (EventContent & { readonly event_id: string })[]>;
 }
 
+/** Reports objects that cannot be read. */
+interface ArchiveLog {
+  warn(fields: object, message: string): void;
+}
+
 interface Known {
   readonly lines: ReadonlyMap<string, string>;
   readonly bytes: number;
@@ -47,14 +51,14 @@ const everybody = { key: "archives", group: "archives" };
 
 export class EventArchives {
   readonly #store: FileStore;
-  readonly #log: Pick<Logger, "warn">;
+  readonly #log: ArchiveLog;
   readonly #places = new FairSemaphore({ capacity: CONCURRENT });
   /** The latest ones last. */
   readonly #known = new Map<string, Known>();
   readonly #reading = new Map<string, Promise<Known>>();
   #kept = 0;
 
-  constructor(store: FileStore, log: Pick<Logger, "warn">) {
+  constructor(store: FileStore, log: ArchiveLog) {
     this.#store = store;
     this.#log = log;
   }

@@ -1,5 +1,11 @@
 /** The content of archived events, which is read from the file store; see src/archives. */
-import { context, flagError, type GrafastResultsList, type ExecutionDetails, Step } from "postgraphile/grafast";
+import {
+  context,
+  flagError,
+  type GrafastResultsList,
+  type ExecutionDetails,
+  Step,
+} from "postgraphile/grafast";
 import { ArchiveUnreadable, type EventArchives, type EventContent } from "../archives/index.ts";
 import { CodedError } from "../base/errors.ts";
 

@@ -35,10 +35,10 @@ async function* idsOf(
   source: "archived_events_to_erase" | "archiving_organizations",
 ): AsyncGenerator<string> {
   for (let last: string | null = null; ;) {
-    const { rows }: { rows: { id: string }[] } = await query(`select id from app_private.${source}($1, $2) id`, [
-      last,
-      organizations,
-    ]);
+    const { rows }: { rows: { id: string }[] } = await query(
+      `select id from app_private.${source}($1, $2) id`,
+      [last, organizations],
+    );
     for (const { id } of rows) {
       if (abortSignal.aborted) return;
       yield id;

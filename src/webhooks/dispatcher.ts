@@ -254,10 +254,9 @@ class WebhookDispatcher implements Dispatcher {
     let body: string | null = null;
     const contents = await eventArchives.contents([delivery_id], {
       find: async () => {
-        const { rows } = await pool.query<ArchivedEvent>(
-          "select * from app_private.archived_delivery($1)",
-          [delivery_id],
-        );
+        const { rows } = await pool.query<ArchivedEvent>("select * from app_private.archived_delivery($1)", [
+          delivery_id,
+        ]);
         return rows;
       },
       read: async ([archived]) => {

@@ -1,8 +1,8 @@
 -- Archives of old events. Before the content of events is emptied, a task writes it to the file store, as an object of
 -- compressed lines of JSON, one for each event. The rows keep all else, and archived_at says that the rest is there.
 --
--- The row of an object is written before the object, and counts once it has recorded_at: from then on it has the
--- content of its events. A row without it is of an object that is being written, was left behind by a process that
+-- The row of an object is written before the object, and counts once it has recorded_at: from then on the object has
+-- the content of its events. A row without it is of an object that is being written, was left behind by a process that
 -- died, or was replaced by another one: the object is discarded.
 --
 -- Erasures lock the archives of an organization as shared, archiving as its own: what is archived has been compared
@@ -14,8 +14,8 @@ comment on table app_private.event_archives is
 comment on column app_private.event_archives.amount is 'How many events it has.';
 comment on column app_private.event_archives.filesize is 'Its size in bytes.';
 comment on table app_private.archived_event_erasures is
-  'Members of the record of archived events that are to be erased in their objects; until then, they are left out of '
-  'what is read from these.';
+  'Members of the record of archived events that are to be erased in their objects; until then, they are omitted from '
+  'what is read of these.';
 comment on column app_private.archived_event_erasures.members is E'@impersonal\n\nNames of fields.';
 
 create trigger _500_let_go after delete on app_private.event_archives
@@ -392,7 +392,7 @@ begin
   return true;
 end $$;
 comment on function app_private.replace_event_archive(text, text, bigint[], uuid[], uuid, int) is
-  'Has an object that is stored take the place of another one, which can then be discarded; false, without a change, '
+  'Replaces an object by another one that is stored; the former one can then be discarded. False, without a change, '
   'where either was discarded.';
 
 create function app_private.organization_of_erasure(erasure_id uuid) returns uuid
