@@ -219,10 +219,10 @@ describe("old events", () => {
     const { compiled } = await world.documentCache();
     for (let times = 0; times < 4; times += 1) await ask();
     expect((await world.documentCache()).compiled).toBe(compiled + 1);
-    const before = await ask();
-    expect(before.data).toMatchObject({ events: [{ ...late, archivedAt: null }] });
+    const recent = await ask();
+    expect(recent.data).toMatchObject({ events: [{ ...late, archivedAt: null }] });
     // No entity tag could say that it has not changed.
-    expect(before.headers.etag).toBeUndefined();
+    expect(recent.headers.etag).toBeUndefined();
     await age(harbour.id);
     await archive();
     for (let times = 0; times < 3; times += 1)
