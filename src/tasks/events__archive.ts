@@ -21,13 +21,20 @@ interface Next {
  * transaction. Idempotent: a process that dies in between leaves an object that the next run overwrites or discards.
  */
 const task: Task = async (_payload, helpers) => {
-  for await (const id of idsOf(helpers, "archived_events_to_erase"))
-    await eraseArchivedEvents(helpers, { organizationId: id });
-  for await (const id of idsOf(helpers, "archiving_organizations")) {
-    await discardObjects(helpers, id, abandoned);
-    while (!helpers.abortSignal.aborted && (await archiveNext(helpers, id)));
-  }
+  const failures: unknown[] = [];
+  // An organization with an object that cannot be read must not prevent the others from being archived.
+  const attempt = (work: Promise<void>) => work.catch((error: unknown) => void failures.push(error));
+  for await (const organizationId of idsOf(helpers, "archived_events_to_erase"))
+    await attempt(eraseArchivedEvents(helpers, { organizationId }));
+  for await (const id of idsOf(helpers, "archiving_organizations")) await attempt(archiveAll(helpers, id));
+  if (failures.length > 0)
+    throw new AggregateError(failures, `Archiving failed: ${(failures[0] as Error).message}`);
 };
+
+async function archiveAll(helpers: JobHelpers, id: string): Promise<void> {
+  await discardObjects(helpers, id, abandoned);
+  while (!helpers.abortSignal.aborted && (await archiveNext(helpers, id)));
+}
 
 /** Organizations by id, until the service stops. */
 async function* idsOf(

@@ -373,7 +373,9 @@ begin
   if not exists (select from app_private.event_archives a where a.checksum = former.checksum
       and a.recorded_at is not null)
     or new_checksum <> former.checksum and not exists (select from app_private.event_archives a
-      where a.checksum = new_checksum and a.recorded_at is null for update) then
+      where a.checksum = new_checksum and a.recorded_at is null for update)
+    or exists (select from app_public.organizations o where o.id = former.organization_id
+      and o.deleted_at is not null) then
     return false;
   end if;
   update app_private.event_archives a set recorded_at = null where a.checksum = former.checksum;
