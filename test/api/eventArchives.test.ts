@@ -8,6 +8,9 @@ import { gunzipSync } from "node:zlib";
 import pino from "pino";
 import { EventArchives } from "../../src/archives/index.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import { contentsOf } from "../../src/cli/move/movedFiles.ts";
+import { readMovedTables } from "../../src/cli/move/movedTables.ts";
+import { storedContents } from "../../src/providers/files/contents.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
@@ -554,6 +557,22 @@ test("another store has the objects as well, and gives them back", async () => {
     await rm(folder, { recursive: true });
   }
 }, 60_000);
+
+test("backups and moves to another installation include the objects", async () => {
+  const { harbour, summit, database } = world;
+  const checksums = (await objects(harbour.id)).map(({ checksum }) => checksum);
+  expect(await storedContents(database.ownerUrl)).toEqual(expect.arrayContaining(checksums));
+  const client = await world.owner.connect();
+  try {
+    const tables = await readMovedTables(client);
+    const moved = async (organizationId: string) =>
+      (await contentsOf(client, tables, { organizationId, userIds: [] })).map(({ checksum }) => checksum);
+    expect(await moved(harbour.id)).toEqual(expect.arrayContaining(checksums));
+    expect(await moved(summit.id)).not.toContain(checksums[0]);
+  } finally {
+    client.release();
+  }
+});
 
 test("an organization that is deleted takes its objects along", async () => {
   const { owen, harbour } = world;
