@@ -111,6 +111,23 @@ const unarchived = (event: Record<string, unknown>) => ({ ...event, archivedAt: 
 const read = async (person: Person, variables: Record<string, unknown> = {}) =>
   (await person.sees(page, { id: world.harbour.id, first: 100, ...variables })).events ?? [];
 
+const ofRecords = `query ($lead: ID!, $project: ID!) {
+  lead(id: $lead) { events { id sequence name data changes archivedAt erasedAt } notes { events { id name data changes archivedAt } } }
+  project(id: $project) { leads(first: 5) { events { id name data changes archivedAt } } } }`;
+
+/** The events that a person finds: of the organization, of records, and of records of these. */
+async function readAll(person: Person): Promise<Record<string, unknown>[]> {
+  const { lead, project } = await person.sees(ofRecords, {
+    lead: world.leads.sams.id,
+    project: world.project.id,
+  });
+  return [
+    ...(await read(person)),
+    ...(lead?.events ?? []),
+    ...[...(lead?.notes ?? []), ...(project?.leads ?? [])].flatMap(({ events }) => events),
+  ];
+}
+
 describe("old events", () => {
   const before: Record<string, unknown[]> = {};
   let people: Record<string, Person>;
@@ -136,7 +153,7 @@ describe("old events", () => {
       reader: await programOf(world, world.owen, { scopes: ["inventory.read"] }),
     };
     await age(harbour.id);
-    for (const [who, person] of Object.entries(people)) before[who] = await read(person);
+    for (const [who, person] of Object.entries(people)) before[who] = await readAll(person);
   });
 
   test("are archived in the order of their sequences, with their content", async () => {
@@ -160,7 +177,7 @@ describe("old events", () => {
     expect(seen).toContain("margin");
     const after = Object.fromEntries(
       await Promise.all(
-        Object.entries(people).map(async ([who, person]) => [who, (await read(person)).map(unarchived)]),
+        Object.entries(people).map(async ([who, person]) => [who, (await readAll(person)).map(unarchived)]),
       ),
     );
     expect(after).toEqual(
@@ -171,11 +188,18 @@ describe("old events", () => {
         ]),
       ),
     );
-    // Not everybody reads the same of the same event.
     const counts = Object.fromEntries(Object.entries(before).map(([who, events]) => [who, events.length]));
     expect(counts.owner).toBeGreaterThan(counts.seller!);
-    expect(counts).toMatchObject({ outsider: 0, anonymous: 0 });
-    expect(JSON.stringify(before.seller)).not.toContain('margin":30');
+    expect(counts.seller).toBeGreaterThan(0);
+    expect(counts).toMatchObject({ outsider: 0, anonymous: 0, reader: 0 });
+    // Not everybody reads the same of the same event.
+    const whole = new Map(
+      (before.owner as { id: string; data: object }[]).map((event) => [event.id, event.data]),
+    );
+    const masked = (Object.values(before).flat() as { id: string; data: object }[]).find(
+      ({ id, data }) => whole.has(id) && JSON.stringify(whole.get(id)) !== JSON.stringify(data),
+    );
+    expect(masked).toBeDefined();
     expect((await read(world.owen))[0]).toMatchObject({ archivedAt: expect.any(String), erasedAt: null });
   });
 
