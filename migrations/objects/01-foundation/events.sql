@@ -25,7 +25,7 @@ comment on column app_public.events.changes is
   E'@personal\n@masked\n\nThe changed fields: {field: [before, after]}; null for a new record.';
 comment on column app_public.events.data is E'@personal\n@masked\n\nThe record after the change.';
 comment on column app_public.events.archived_at is
-  'When its content was moved to the archive, where `data` and `changes` are read from; null for later events.';
+  'When its content was moved to the archive, where `data` and `changes` are read from; null if it was not.';
 comment on column app_public.events.transaction_id is E'@behavior -*\n\nThe transaction that wrote the event.';
 comment on column app_public.events.organization_id is
   E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\n'
