@@ -44,10 +44,15 @@ interface Known {
 const CONCURRENT = 4;
 /** Characters of lines that are kept. */
 const MOST_KEPT = 32_000_000;
+/** Characters of lines after which the database reads what there is, before more objects are read. */
+const MOST_AT_ONCE = 8_000_000;
 /** An object is replaced now and then, when a person is erased. */
 const ATTEMPTS = 3;
 
 const everybody = { key: "archives", group: "archives" };
+
+/** A copy: a part of a string keeps the whole in memory. */
+const detached = (line: string): string => Buffer.from(line).toString();
 
 export class EventArchives {
   readonly #store: FileStore;
@@ -70,7 +75,7 @@ export class EventArchives {
 
   /**
    * The contents of archived events by id: an error where the object cannot be read, nothing where the reader may not see
-   * the event or it is not archived. Two statements for any number of events.
+   * the event or it is not archived. Two statements for any number of events, unless they are large.
    */
   async contents(
     ids: readonly string[],
@@ -79,30 +84,9 @@ export class EventArchives {
     const contents = new Map<string, EventContent | ArchiveUnreadable>();
     let left = [...new Set(ids)];
     for (let attempt = 1; left.length > 0 && attempt <= ATTEMPTS; attempt += 1) {
-      const found = await find(left);
-      const lines: ArchivedLine[] = [];
-      const failed: string[] = [];
-      await Promise.all(
-        found.map(async (event) => {
-          try {
-            const line = (await this.#linesOf(event)).get(event.sequence);
-            if (line === undefined)
-              throw new ArchiveUnreadable(`The object ${event.checksum} lacks the event ${event.sequence}.`);
-            lines.push({ ...event, line });
-          } catch (error) {
-            if (!(error instanceof ArchiveUnreadable)) throw error;
-            contents.set(event.event_id, error);
-            failed.push(event.event_id);
-          }
-        }),
-      );
-      const wanted = new Set(lines.map(({ event_id }) => event_id));
-      for (const { event_id, data, changes } of lines.length > 0 ? await read(lines) : []) {
-        contents.set(event_id, { data, changes });
-        wanted.delete(event_id);
-      }
+      const { failed, unread } = await this.#readFound(await find(left), read, contents);
       // The object of an event may have been replaced meanwhile.
-      left = [...failed, ...wanted];
+      left = [...failed, ...unread];
     }
     for (const error of new Set(contents.values()))
       if (error instanceof ArchiveUnreadable)
@@ -111,6 +95,64 @@ export class EventArchives {
           "An object of archived events cannot be read; the content of its events is unavailable.",
         );
     return contents;
+  }
+
+  /** Reads events from their objects. @returns those whose object cannot be read, and those that nothing was read of */
+  async #readFound(
+    found: readonly ArchivedEvent[],
+    read: Statements["read"],
+    contents: Map<string, EventContent | ArchiveUnreadable>,
+  ): Promise<{ failed: string[]; unread: Set<string> }> {
+    const failed: string[] = [];
+    const unread = new Set<string>();
+    let lines: ArchivedLine[] = [];
+    let size = 0;
+    const flush = async () => {
+      const given = lines;
+      [lines, size] = [[], 0];
+      for (const { event_id } of given) unread.add(event_id);
+      for (const { event_id, data, changes } of given.length > 0 ? await read(given) : []) {
+        contents.set(event_id, { data, changes });
+        unread.delete(event_id);
+      }
+    };
+    const ofObjects = [...Map.groupBy(found, ({ checksum }) => checksum).values()];
+    for (let first = 0; first < ofObjects.length; first += CONCURRENT) {
+      await Promise.all(
+        ofObjects.slice(first, first + CONCURRENT).map(async (events) => {
+          for (const { event, line } of await this.#tryLines(events)) {
+            if (typeof line === "string") {
+              lines.push({ ...event, line });
+              size += line.length;
+            } else {
+              contents.set(event.event_id, line);
+              failed.push(event.event_id);
+            }
+          }
+        }),
+      );
+      if (size > MOST_AT_ONCE) await flush();
+    }
+    await flush();
+    return { failed, unread };
+  }
+
+  /** The lines of events of one object. */
+  async #tryLines(
+    events: readonly ArchivedEvent[],
+  ): Promise<{ event: ArchivedEvent; line: string | ArchiveUnreadable }[]> {
+    try {
+      const lines = await this.#linesOf(events[0]!);
+      return events.map((event) => {
+        const line = lines.get(event.sequence);
+        if (line !== undefined) return { event, line: detached(line) };
+        const message = `The object ${event.checksum} lacks the event ${event.sequence}.`;
+        return { event, line: new ArchiveUnreadable(message) };
+      });
+    } catch (error) {
+      if (!(error instanceof ArchiveUnreadable)) throw error;
+      return events.map((event) => ({ event, line: error }));
+    }
   }
 
   async #linesOf(object: EventObject): Promise<ReadonlyMap<string, string>> {
