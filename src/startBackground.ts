@@ -1,6 +1,7 @@
 /** The background work of a process: jobs, and the engines. */
 import { loadJwtKeys } from "./auth/authKeys.ts";
 import { exitCodes } from "./base/exitCodes.ts";
+import { EventArchives } from "./archives/index.ts";
 import { shareOf } from "./database/workConnections.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
 import { taskContext, type TaskContext } from "./jobs/context.ts";
@@ -98,7 +99,11 @@ async function startEngines({ config, log, shutdown, metrics }: Start, given: Gi
   const notifications = await startNotificationReader(connections);
   shutdown.add("notifications", () => notifications.stop());
   const sending = { ...connections, seal, loopback: config.loopbackWebhooks, compute };
-  const dispatcher = await startDispatcher({ ...sending, delivered: metrics.jobs.delivered });
+  const dispatcher = await startDispatcher({
+    ...sending,
+    eventArchives: new EventArchives(given.data.fileStore, log),
+    delivered: metrics.jobs.delivered,
+  });
   shutdown.add("webhooks", () => dispatcher.stop());
   const workflows = await startWorkflows({ ...sending, drafts, sms });
   shutdown.add("workflows", () => workflows.stop());

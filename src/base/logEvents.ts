@@ -5,6 +5,8 @@
 export const logEvents = {
   "api_process.channel": "A message to an API process was lost because the process ended.",
   "api_process.ended": "An API process ended; another one starts with back-off.",
+  "archive.unreadable":
+    "An object of archived events is missing or damaged, or the file store does not respond; the content of its events is unavailable.",
   "compute.over_budget":
     "A computation of an organization exceeded its time or memory; its thread was replaced.",
   "consent.failed": "The provider refused a consent or did not respond.",

@@ -38,6 +38,7 @@ export const layers: readonly Layer[] = [
       "jobs",
       "integrations",
       "webhooks",
+      "archives",
       "engines",
       "auth",
       "compute",

@@ -21,6 +21,7 @@ import { apiUrlOf } from "../database/pooler.ts";
 import { withDatabase } from "../database/running.ts";
 import { readTenancies, tenancyMeanings, type Tenancies, type Tenancy } from "../database/tenancy.ts";
 import { organizationArchive } from "../exports/archive.ts";
+import { EventArchives } from "../archives/index.ts";
 import { openExportSource } from "../exports/exportSource.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { move, removeMovedOrganization } from "./move/index.ts";
@@ -201,6 +202,7 @@ async function save(
     const source = await openExportSource(viewers, {
       organizationId: id,
       claims: { userId, readOnly: true },
+      archives: new EventArchives(store, log),
     });
     try {
       const wrote = (rows: number) => tell(`${(written += rows)} of ${source.total} records`);

@@ -19,6 +19,7 @@ import {
 } from "postgraphile/@dataplan/pg";
 import { GraphQLID, type GraphQLLeafType, GraphQLString } from "postgraphile/graphql";
 import type { DefaultPage } from "../limits/defaultPages.ts";
+import { ArchivedContentStep } from "../schema/archivedContentStep.ts";
 
 /** The result of a PgSelectStep: the rows, and the indexes of their parts. */
 export interface SelectResult {
@@ -205,6 +206,14 @@ class Compiler {
     if (step instanceof ConstantStep) {
       const { data } = step as unknown as { data: unknown };
       return () => data;
+    }
+    if (step instanceof ArchivedContentStep) {
+      const archivedAt = this.#read(step.archivedAt as Inside, bound);
+      // The plan reads it from the archive.
+      return (values) => {
+        if (archivedAt(values) != null) throw new NotWritten();
+        return null;
+      };
     }
     const given = step.dependencies.map((before) => this.#read(before, bound));
     const [first] = given;

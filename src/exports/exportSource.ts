@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { Claims } from "../database/claims.ts";
 import { pgSettings } from "../database/claims.ts";
+import type { ArchivedEvent, EventArchives, EventContent } from "../archives/index.ts";
 
 export interface ExportColumn {
   name: string;
@@ -77,7 +78,7 @@ type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" 
  */
 export async function openExportSource(
   viewers: Pick<Pool, "connect">,
-  { claims, ...of }: ExportOf & { claims: Claims },
+  { claims, archives, ...of }: ExportOf & { claims: Claims; archives: EventArchives },
 ): Promise<ExportSource> {
   const [id, open, parameters] =
     "organizationId" in of
@@ -108,7 +109,10 @@ export async function openExportSource(
       pictures: picturesOf(client),
       tables: tables.map(({ statement, ...table }) => ({
         ...table,
-        lines: () => recordsOf(client, statement),
+        lines: () => {
+          const lines = recordsOf(client, statement);
+          return table.name === "events" ? withContents(client, lines, archives) : lines;
+        },
       })),
       files: () => filesOf(viewers, files ?? undefined, (reader) => begin(reader, id, claims)),
       close: () => (closed ??= close()),
@@ -137,6 +141,42 @@ async function* recordsOf(client: PoolClient, statement: string): AsyncGenerator
     if (lines.length < batchSize) break;
   }
   await client.query("close archive_rows");
+}
+
+/** Events, with the content of archived ones as the requester may read it. @throws ArchiveUnreadable */
+async function* withContents(
+  client: PoolClient,
+  batches: AsyncIterable<string[]>,
+  archives: EventArchives,
+): AsyncGenerator<string[]> {
+  for await (const lines of batches) {
+    const events = lines.map((line) => JSON.parse(line) as { id: string; archivedAt: string | null });
+    const ids = events.filter(({ archivedAt }) => archivedAt !== null).map(({ id }) => id);
+    if (ids.length === 0) {
+      yield lines;
+      continue;
+    }
+    const contents = await archives.contents(ids, {
+      find: async (left) =>
+        (await client.query<ArchivedEvent>("select * from app_hidden.event_archives($1)", [left])).rows,
+      read: async (found) => {
+        const { rows } = await client.query<EventContent & { event_id: string }>(
+          "select * from app_hidden.archived_contents($1, $2, $3)",
+          [
+            found.map(({ event_id }) => event_id),
+            found.map(({ checksum }) => checksum),
+            found.map(({ line }) => line),
+          ],
+        );
+        return rows;
+      },
+    });
+    yield events.map((event, index) => {
+      const content = contents.get(event.id);
+      if (content instanceof Error) throw content;
+      return content ? JSON.stringify({ ...event, ...content }) : lines[index]!;
+    });
+  }
 }
 
 /** Each batch in its own transaction, because copying takes longer than a transaction should last. */

@@ -29,6 +29,7 @@ import type { EvaluateConditions } from "../operations/effects.ts";
 import type { ArgumentTransform } from "../operations/inputFields.ts";
 import type { FileAddresses } from "../files/addresses.ts";
 import type { Files } from "../files/files.ts";
+import type { EventArchives } from "../archives/index.ts";
 import { uploadTransforms } from "../operations/inputs/uploadTransforms.ts";
 import { IntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
 import { AggregatesPlugin } from "../plugins/AggregatesPlugin.ts";
@@ -37,6 +38,7 @@ import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
 import { DryRunPlugin } from "../plugins/DryRunPlugin.ts";
 import { EnumTablesPlugin } from "../plugins/EnumTablesPlugin.ts";
+import { EventArchivesPlugin } from "../plugins/EventArchivesPlugin.ts";
 import { EventSubjectPlugin } from "../plugins/EventSubjectPlugin.ts";
 import { FilesPlugin } from "../plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "../plugins/GroupingPlugin.ts";
@@ -97,6 +99,8 @@ export interface PresetOptions {
   signLoginToken: LoginTokens["sign"];
   signFileAddress: FileAddresses["sign"];
   files: Files;
+  /** Reads the content of archived events; if omitted, there is none. */
+  eventArchives?: EventArchives;
   /** Seals secrets. */
   seal: Seal;
   webhookTransforms: WebhookTransforms;
@@ -178,6 +182,7 @@ const plugins: GraphileConfig.Plugin[] = [
   OperationsPlugin,
   DryRunPlugin,
   EventSubjectPlugin,
+  EventArchivesPlugin,
   LeadOrBuyerPlugin,
   DescriptionsPlugin,
   OutputShapesPlugin,
@@ -255,7 +260,7 @@ function argumentTransformsOf({
 /** The viewer of a request. */
 function contextOf(
   request: IncomingMessage,
-  { viewerPlace, subscriptionsOf }: PresetOptions,
+  { viewerPlace, subscriptionsOf, eventArchives }: PresetOptions,
   argumentTransforms: Record<string, ArgumentTransform>,
 ): Partial<Grafast.Context> {
   const claims = claimsOf(request) as Claims;
@@ -266,6 +271,7 @@ function contextOf(
     userAgent: request.headers["user-agent"],
     argumentTransforms,
     viewerPlace,
+    eventArchives,
     live: subscriptionsOf?.(request),
     repeats: idempotencyFacts(request),
     sentFiles: requestState(request).sentFiles,

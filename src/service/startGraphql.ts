@@ -21,6 +21,7 @@ import type { AppDeps } from "../http/app.ts";
 import { draftTransforms } from "../operations/inputs/draftTransforms.ts";
 import { createFileAddresses, type FileAddresses } from "../files/addresses.ts";
 import { incomingFolder } from "../providers/files/incoming.ts";
+import { EventArchives } from "../archives/index.ts";
 import { createFiles, type Files } from "../files/files.ts";
 import { filePage } from "../http/filePage.ts";
 import { requestState } from "../http/requestState.ts";
@@ -286,6 +287,7 @@ function presetOptionsOf(
     baseUrl,
     location = createLocationProvider({}),
     payments = noProcessor,
+    fileStore,
     log,
     compute,
   }: GraphqlOptions,
@@ -314,6 +316,7 @@ function presetOptionsOf(
     files,
     seal,
     webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
+    eventArchives: new EventArchives(fileStore, log),
     workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
     paymentTransforms: paymentTransforms(payments, pool),
     draftTransforms: draftTransforms(drafts, compute, log),

@@ -1,4 +1,5 @@
 import type { JobHelpers, Task } from "graphile-worker";
+import { eraseArchivedEvents } from "../archives/eraseArchivedEvents.ts";
 import { idOf } from "../jobs/payload.ts";
 import { writeErasureCertificate, type ErasureFacts } from "../pdf/writeCertificate.ts";
 import { storeCertificate } from "../jobs/storeCertificate.ts";
@@ -7,7 +8,7 @@ import { storeCertificate } from "../jobs/storeCertificate.ts";
 const batch = 2_000;
 
 /**
- * Completes the erasure {id}: redacts the person's name in texts of the organization, and writes the certificate.
+ * Completes the erasure {id}: redacts the person's name in texts of the organization, also of archived events, and writes the certificate.
  * Idempotent: another run finds nothing to erase and writes no second certificate.
  */
 const task: Task = async (payload, helpers) => {
@@ -27,6 +28,12 @@ const task: Task = async (payload, helpers) => {
       last = found.rows[0]!.last;
     } while (last !== null);
   }
+  const { rows: found } = await query<{ organizationId: string | null }>(
+    `select app_private.organization_of_erasure($1) as "organizationId"`,
+    [id],
+  );
+  const { organizationId } = found[0]!;
+  if (organizationId !== null) await eraseArchivedEvents(helpers, { organizationId, erasureId: id });
   await query("select app_private.erase_private_texts($1)", [id]);
   await certify(helpers, id);
 };

@@ -2,6 +2,7 @@ import type { JobHelpers, Task } from "graphile-worker";
 import type { Claims } from "../database/claims.ts";
 import { CodedError } from "../base/errors.ts";
 import { formats } from "../exports/formats.ts";
+import { EventArchives } from "../archives/index.ts";
 import { openExportSource } from "../exports/exportSource.ts";
 import { withIncoming } from "../providers/files/incoming.ts";
 import { removeLeftovers } from "../providers/files/leftovers.ts";
@@ -139,6 +140,9 @@ class Work {
     const source = await openExportSource(viewersOf(this.#run.organization_id), {
       id: this.#id,
       claims,
+      archives: new EventArchives(fileStore, {
+        warn: (_fields, message) => this.#helpers.logger.warn(message),
+      }),
       isArchive: this.#run.format === "ZIP",
     });
     try {

@@ -10,6 +10,7 @@ import type { Line } from "../database/listener.ts";
 import { Engine, type EngineConnections, type Loop } from "../engines/engine.ts";
 import { PublicAgent } from "../network/agent.ts";
 import { postPublicly, type PostResult } from "../network/publicPost.ts";
+import { ArchiveUnreadable, type ArchivedEvent, type EventArchives } from "../archives/index.ts";
 import type { Mapping } from "../compute/mapping.ts";
 import { SealFault, type Seal } from "../secrets/seal.ts";
 import { inSpan } from "../tracing/spans.ts";
@@ -24,6 +25,8 @@ export interface DispatcherOptions extends EngineConnections {
   loopback: boolean;
   /** Applies the mappings of integrations. */
   compute: Compute;
+  /** Reads the content of archived events, for redelivery; without it, deliveries of these fail. */
+  eventArchives?: EventArchives;
   /** Called after each attempt with the response status, undefined if there was none, and the duration in seconds. */
   delivered?: (status: number | undefined, seconds: number) => void;
   timeoutMs?: number;
@@ -57,6 +60,8 @@ interface Delivery {
   organization_id: string;
   /** Request id of the event. */
   request_id: string | null;
+  /** Whether the content of the event is in the archive; then the body lacks it. */
+  is_archived: boolean;
 }
 
 /** Starts once the database is reachable. */
@@ -222,8 +227,10 @@ class WebhookDispatcher implements Dispatcher {
   }
 
   /** The request to send, or why none is sent. */
-  async #bodyOf({ mapping, body, organization_id }: Delivery): Promise<string | { failure: string }> {
-    if (!mapping) return body;
+  async #bodyOf(delivery: Delivery): Promise<string | { failure: string }> {
+    const { mapping, organization_id } = delivery;
+    const body = delivery.is_archived ? await this.#archivedBody(delivery) : delivery.body;
+    if (!mapping || typeof body !== "string") return body;
     // Uses a separate queue, so that other computations of the organization do not delay its deliveries.
     const [text] = await this.#options.compute.runTexts(
       `deliveries of ${organization_id}`,
@@ -237,5 +244,36 @@ class WebhookDispatcher implements Dispatcher {
     return Buffer.byteLength(mapped) > bodyLimit
       ? { failure: "The mapped event is larger than 256 KB." }
       : mapped;
+  }
+
+  /** The message of an archived event, with what the principal of the webhook may read of it. */
+  async #archivedBody({ delivery_id }: Delivery): Promise<string | { failure: string }> {
+    const { pool } = this.#engine;
+    const { eventArchives } = this.#options;
+    if (!eventArchives) return { failure: "This process cannot read the archive of events." };
+    let body: string | null = null;
+    const contents = await eventArchives.contents([delivery_id], {
+      find: async () => {
+        const { rows } = await pool.query<ArchivedEvent>("select * from app_private.archived_delivery($1)", [
+          delivery_id,
+        ]);
+        return rows;
+      },
+      read: async ([archived]) => {
+        const { rows } = await pool.query<{ body: string | null }>(
+          "select app_private.archived_delivery_body($1, $2, $3) as body",
+          [delivery_id, archived!.checksum, archived!.line],
+        );
+        ({ body } = rows[0]!);
+        return body === null ? [] : [{ event_id: archived!.event_id, data: null, changes: null }];
+      },
+    });
+    if (body !== null) return body;
+    const isUnreadable = [...contents.values()].some((content) => content instanceof ArchiveUnreadable);
+    return {
+      failure: isUnreadable
+        ? "The archived content of the event could not be read."
+        : "The archived content of the event is no longer available to the webhook.",
+    };
   }
 }

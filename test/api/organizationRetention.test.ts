@@ -12,9 +12,15 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 const setting = `mutation ($input: UpdateOrganizationRetentionInput!) { updateOrganizationRetention(input: $input) {
-  contractYears executionDays messageDays eventDays } }`;
-const reading = `query ($id: ID!) { organization(id: $id) { retention { contractYears executionDays messageDays eventDays } } }`;
-const defaults = { contractYears: 10, executionDays: 730, messageDays: 730, eventDays: 2555 };
+  contractYears executionDays messageDays eventDays archivesEvents } }`;
+const reading = `query ($id: ID!) { organization(id: $id) { retention { contractYears executionDays messageDays eventDays archivesEvents } } }`;
+const defaults = {
+  contractYears: 10,
+  executionDays: 730,
+  messageDays: 730,
+  eventDays: 2555,
+  archivesEvents: true,
+};
 
 /** Executes the task until nothing is left to do. */
 async function sweep(batch = 20): Promise<number> {
@@ -79,7 +85,7 @@ test("empties old events and deletes old executions of this organization only, i
   const before = await emptied(harbour.id);
   await sweep();
   expect(await emptied(harbour.id)).toEqual(before);
-  await owen.get(setting, { input: { organizationId: harbour.id, eventDays: 365 } });
+  await owen.get(setting, { input: { organizationId: harbour.id, eventDays: 365, archivesEvents: false } });
 
   // Events with pending readers are kept: notifications, a paused webhook, a waiting delivery.
   const empty = async () => {

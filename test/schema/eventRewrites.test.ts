@@ -26,7 +26,7 @@ beforeAll(async () => {
   ));
   // Executes a step of the task, with organizations that keep their events for a year.
   await client.query(
-    "set session_replication_role = replica; update app_public.organizations set event_retention_days = 365; reset session_replication_role",
+    "set session_replication_role = replica; update app_public.organizations set event_retention_days = 365, archives_events = false; reset session_replication_role",
   );
   for (let after: string | null = null, first = true; first || after !== null; first = false)
     after = (await client.query("select app_private.sweep_organizations($1, 10) as after", [after])).rows[0]

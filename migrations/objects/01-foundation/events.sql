@@ -24,6 +24,8 @@ comment on column app_public.events.request_id is
 comment on column app_public.events.changes is
   E'@personal\n@masked\n\nThe changed fields: {field: [before, after]}; null for a new record.';
 comment on column app_public.events.data is E'@personal\n@masked\n\nThe record after the change.';
+comment on column app_public.events.archived_at is
+  'When its content was moved to the archive, where `data` and `changes` are read from; null if it was not.';
 comment on column app_public.events.transaction_id is E'@behavior -*\n\nThe transaction that wrote the event.';
 comment on column app_public.events.organization_id is
   E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\n'
@@ -86,13 +88,15 @@ begin
     unmoved.occurred_at := old.occurred_at;
     unmoved.dispatched_at := old.dispatched_at;
     unmoved.erased_at := old.erased_at;
+    unmoved.archived_at := old.archived_at;
     if unmoved *= old then
       return new;
     end if;
   end if;
-  -- Personal data are replaced in place; the event keeps its row and its number, and says so.
-  if tg_op = 'UPDATE' and app_private.is_erasing() and to_jsonb(new) - array['data', 'changes', 'erased_at'] =
-    to_jsonb(old) - array['data', 'changes', 'erased_at'] then
+  -- Personal data are replaced in place, and old content is archived; the event keeps its row and its number, and
+  -- says so.
+  if tg_op = 'UPDATE' and app_private.is_erasing() and to_jsonb(new) - array['data', 'changes', 'erased_at',
+      'archived_at'] = to_jsonb(old) - array['data', 'changes', 'erased_at', 'archived_at'] then
     insert into app_private.event_batches (stream_id) values (new.stream_id) on conflict do nothing;
     return new;
   end if;

@@ -206,7 +206,8 @@ begin
     used := used || found_used;
   end loop;
   used := used || array(select distinct r.checksum from app_private.retained_records r
-    where r.checksum = any (checksums));
+    where r.checksum = any (checksums)) || array(select a.checksum from app_private.event_archives a
+    where a.checksum = any (checksums) and a.recorded_at is not null);
   update app_private.stored_files f set check_at = now() + interval '90 days' where f.checksum = any (used);
   -- In the order in which uploads count them.
   perform from app_private.storage_used s

@@ -85,7 +85,7 @@ grant execute on function app_private.are_event_names to plat_authenticator;
 
 create function app_private.claim_webhook_deliveries(batch int, lease interval, holder int)
 returns table (delivery_id uuid, webhook_id uuid, attempt int, message_id uuid, url text, body text, sealed text,
-  previous_sealed text, mapping jsonb, organization_id uuid, request_id text)
+  previous_sealed text, mapping jsonb, organization_id uuid, request_id text, is_archived boolean)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -167,7 +167,8 @@ begin
         where d.id = any (work.ids) and d.status <> 'DISCARDED'
       ), bodies as materialized (
         -- Once for all webhooks that get the event: the same principal may read the same of it.
-        select e.id, e.request_id, app_private.webhook_body(e) as body from app_public.events e
+        select e.id, e.request_id, app_private.webhook_body(e) as body, e.archived_at is not null as is_archived
+        from app_public.events e
         where e.id in (select c.event_id from chosen c)
       )
       select d.id, d.webhook_id, d.attempt, coalesce(b.id, d.id), w.url::text,
@@ -175,7 +176,7 @@ begin
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
           'organizationId', work.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
         s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping, work.organization_id,
-        b.request_id
+        b.request_id, coalesce(b.is_archived, false)
       from chosen d
       join app_public.webhooks w on w.id = d.webhook_id
       join app_private.webhook_secrets s on s.webhook_id = d.webhook_id

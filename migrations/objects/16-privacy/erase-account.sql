@@ -124,6 +124,12 @@ begin
   if amount > 0 then
     result.removed := result.removed || jsonb_build_object('record', 'events', 'count', amount);
   end if;
+  select count(*) into amount from jsonb_each(scope) s cross join lateral jsonb_array_elements_text(s.value) i (id)
+    join app_public.events e on e.subject_id = i.id::uuid and e.archived_at is not null;
+  if amount > 0 then
+    result.kept := result.kept || jsonb_build_object('record', 'archivedEvents', 'count', amount, 'reason',
+      'Nobody can read these values any longer; a job removes them from the files of the archive within moments.');
+  end if;
   insert into app_private.account_erasures (user_id, erasure) values (user_id, result);
   return result;
 end $$;

@@ -21,6 +21,8 @@ create function app_private.text_pattern(texts text[]) returns text
 language sql immutable as $$
   select format('(?<!")(%1$s)|(%1$s)(?!")', string_agg(regexp_replace(trim(both '"' from to_json(t)::text),
     '([][\\.^$*+?(){}|-])', '\\\1', 'g'), '|' order by length(t) desc, t)) from unnest(texts) t
+  -- An empty pattern would match everywhere.
+  having count(*) > 0
 $$;
 comment on function app_private.text_pattern(text[]) is
   'A regular expression for any of the texts, but not where they are the whole of a JSON string.';
@@ -64,6 +66,9 @@ begin
     'null or t.id > $2) order by t.id limit $3) b', target) into last using erasure.organization_id, after_id, batch;
   if last is null then
     return null;
+  end if;
+  if target = 'app_public.events'::regclass then
+    perform app_private.lock_event_archives(erasure.organization_id, true);
   end if;
   perform app_private.set_erasing(true);
   execute format('update %s t set %s%s where t.organization_id = $1 and ($2 is null or t.id > $2) and t.id <= $3 and '

@@ -52,7 +52,7 @@ comment on column app_public.organizations.contract_retention_years is
   E'@behavior -*\n\nNumber of years for which contracts and payments are retained when a person is erased.';
 comment on constraint organizations_contract_retention on app_public.organizations is 'Must be from 1 to 30 years.';
 comment on column app_public.events.erased_at is
-  'When personal data in the event were replaced by null; null if they were not.';
+  'When personal data in the event were replaced by null, or its content was erased; null if neither was.';
 
 create function app_public.erasures_certificate_url(e app_public.erasures) returns app_public.file_address
 language sql stable as $$
@@ -131,12 +131,17 @@ declare
     where p.kept = '' or (p.kept = 'contract' and kept_until is null));
   amount int;
 begin
+  -- An event that is archived meanwhile is erased as an archived one.
+  perform app_private.lock_event_archives(o.id, true) from (
+    select distinct e.organization_id as id from app_public.events e where e.subject_id = any (ids)
+      and e.organization_id is not null and (erase_events_of.organization_id is null
+        or e.organization_id = erase_events_of.organization_id) order by 1) o;
   update app_public.events e set data = app_private.erase_members(e.data, members),
       changes = app_private.erase_members(e.changes, members), erased_at = now()
     where e.subject_id = any (ids) and (e.data ?| members or e.changes ?| members)
       and (erase_events_of.organization_id is null or e.organization_id = erase_events_of.organization_id);
   get diagnostics amount = row_count;
-  return amount;
+  return amount + app_private.erase_archived_events(ids, members, organization_id);
 end $$;
 comment on function app_private.erase_events_of(regclass, uuid[], date, uuid) is
   'Replaces the personal data in events about rows of a table, in one organization or in all; returns the number '

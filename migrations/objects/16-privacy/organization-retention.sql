@@ -1,6 +1,7 @@
 -- Retention settings of organizations: for workflow executions with their step runs, text messages, and the content of
 -- events. The event itself remains, with its number, its time and its subject; nothing is erased that a
--- webhook, workflow or notification has yet to read. A task processes the organizations once a day, in batches.
+-- webhook, workflow or notification has yet to read. A task processes the organizations once a day, in batches; another
+-- one moves the content of events to the archive (event-archives.sql) where the organization does not have it erased.
 
 comment on column app_public.organizations.execution_retention_days is
   E'@behavior -*\n\nNumber of days after which ended workflow executions are deleted.';
@@ -8,6 +9,8 @@ comment on column app_public.organizations.message_retention_days is
   E'@behavior -*\n\nAfter how many days text messages are deleted.';
 comment on column app_public.organizations.event_retention_days is
   E'@behavior -*\n\nAfter how many days events are emptied.';
+comment on column app_public.organizations.archives_events is
+  E'@behavior -*\n\nWhether the content of old events is archived, not erased.';
 comment on constraint organizations_execution_retention on app_public.organizations is
   'Must be from 30 to 36,500 days.';
 comment on constraint organizations_message_retention on app_public.organizations is 'Must be from 30 to 36,500 days.';
@@ -23,20 +26,24 @@ comment on column app_public.retention_settings.message_days is
   E'@notNull\n\nNumber of days after which text messages of workflows are deleted.';
 comment on column app_public.retention_settings.event_days is
   E'@notNull\n\n'
-  'Number of days after which the content of events is erased; they keep `sequence`, `name`, time and subject, and '
-  '`erasedAt` is set.';
+  'Number of days after which the content of events is archived, or erased: see `archivesEvents`.';
+comment on column app_public.retention_settings.archives_events is
+  E'@notNull\n\n'
+  'Whether the content of events is moved to the archive after `eventDays`, where the API reads it; `archivedAt` is '
+  'set. Otherwise it is erased: they keep `sequence`, `name`, time and subject, and `erasedAt` is set.';
 
 create function app_public.organizations_retention(o app_public.organizations) returns app_public.retention_settings
 language sql stable as $$
   select (o.contract_retention_years, o.execution_retention_days, o.message_retention_days,
-    o.event_retention_days)::app_public.retention_settings
+    o.event_retention_days, o.archives_events)::app_public.retention_settings
   where app_hidden.organization_can(o.id, 'org.member')
 $$;
 grant execute on function app_public.organizations_retention to plat_user, plat_anonymous;
 comment on function app_public.organizations_retention is 'Retention settings; null for non-members.';
 
 create function app_public.update_organization_retention(organization_id uuid, contract_years int default null,
-  execution_days int default null, message_days int default null, event_days int default null)
+  execution_days int default null, message_days int default null, event_days int default null,
+  archives_events boolean default null)
 returns app_public.retention_settings
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -48,10 +55,11 @@ begin
       contract_retention_years = coalesce(contract_years, o.contract_retention_years),
       execution_retention_days = coalesce(execution_days, o.execution_retention_days),
       message_retention_days = coalesce(message_days, o.message_retention_days),
-      event_retention_days = coalesce(event_days, o.event_retention_days)
+      event_retention_days = coalesce(event_days, o.event_retention_days),
+      archives_events = coalesce(archives_events, o.archives_events)
     where o.id = organization_id
     returning o.contract_retention_years, o.execution_retention_days, o.message_retention_days,
-      o.event_retention_days into result;
+      o.event_retention_days, o.archives_events into result;
   return result;
 end $$;
 grant execute on function app_public.update_organization_retention to plat_user, plat_anonymous;
@@ -60,7 +68,8 @@ comment on function app_public.update_organization_retention is $$
 @arg contract_years Number of years for which contracts and payments are retained when a person is erased: 1 to 30.
 @arg execution_days Number of days after which ended workflow executions are deleted: at least 30.
 @arg message_days Number of days after which text messages are deleted: at least 30.
-@arg event_days Number of days after which the content of events is erased: at least 365.
+@arg event_days Number of days after which the content of events is archived or erased: at least 365.
+@arg archives_events Whether the content of events is then archived, so that the API still reads it, or erased.
 
 Sets the retention of finished records of an organization; omitted settings stay unchanged. Requires the permission
 privacy.erase.$$;
@@ -124,14 +133,15 @@ comment on function app_private.events_read(uuid) is
   'The number up to which everything that reads the events of an organization has done so: webhooks with their '
   'deliveries, workflows, notifications.';
 
-create function app_private.sweep_events(organization_id uuid, days int, batch int) returns int
+create function app_private.emptied_span(organization_id uuid, days int, batch int, out from_sequence bigint,
+  out to_sequence bigint)
 language plpgsql volatile as $$
 declare
   before constant timestamptz := now() - make_interval(days => days);
   reached app_private.event_retention;
   upto bigint;
 begin
-  insert into app_private.event_retention as r (organization_id) values (sweep_events.organization_id)
+  insert into app_private.event_retention as r (organization_id) values (emptied_span.organization_id)
     on conflict on constraint event_retention_pkey do update set sequence = r.sequence returning * into reached;
   -- Up to the first that is kept: an event may have begun before one with a smaller number.
   select coalesce(min(e.sequence) filter (where e.occurred_at >= before) - 1, max(e.sequence)) into upto
@@ -140,13 +150,29 @@ begin
   if upto > reached.sequence then
     upto := least(upto, app_private.events_read(reached.organization_id));
   end if;
-  if upto is null or upto <= reached.sequence then
+  if upto > reached.sequence then
+    from_sequence := reached.sequence + 1;
+    to_sequence := upto;
+  end if;
+end $$;
+comment on function app_private.emptied_span(uuid, int, int) is
+  'The next events of an organization, at most a batch, that are older than the given number of days and that all '
+  'readers have read, in order of sequence; null where there are none. Others that ask wait for the transaction.';
+
+create function app_private.sweep_events(organization_id uuid, days int, batch int) returns int
+language plpgsql volatile as $$
+declare
+  span constant record := app_private.emptied_span(organization_id, days, batch);
+begin
+  if span.to_sequence is null then
     return 0;
   end if;
   update app_public.events e set data = '{}', changes = null, erased_at = now()
-    where e.organization_id = reached.organization_id and e.sequence > reached.sequence and e.sequence <= upto;
-  update app_private.event_retention r set sequence = upto where r.organization_id = reached.organization_id;
-  return upto - reached.sequence;
+    where e.organization_id = sweep_events.organization_id and e.sequence >= span.from_sequence
+      and e.sequence <= span.to_sequence;
+  update app_private.event_retention r set sequence = span.to_sequence
+    where r.organization_id = sweep_events.organization_id;
+  return span.to_sequence - span.from_sequence + 1;
 end $$;
 comment on function app_private.sweep_events(uuid, int, int) is
   'Erases the content of events older than the given number of days that all readers have read, in order of '
@@ -166,7 +192,9 @@ begin
     is_left := app_private.sweep_executions(organization.id, organization.execution_retention_days, most) = most;
     is_left := app_private.sweep_text_messages(organization.id, organization.message_retention_days, most) = most
       or is_left;
-    is_left := app_private.sweep_events(organization.id, organization.event_retention_days, most) = most or is_left;
+    if not organization.archives_events then
+      is_left := app_private.sweep_events(organization.id, organization.event_retention_days, most) = most or is_left;
+    end if;
     -- Once more from the one before, in another transaction.
     exit when is_left;
     after_id := organization.id;

@@ -623,7 +623,8 @@ export async function removeMoved(client: Client, organizationId: string): Promi
   try {
     await client.query("set local session_replication_role = replica");
     await client.query(
-      `update app_private.stored_files set organization_id = null, check_at = now() where organization_id = $1`,
+      `update app_private.stored_files set organization_id = null, check_at = now() where organization_id = $1
+         or checksum in (select a.checksum from app_private.event_archives a where a.organization_id = $1)`,
       [organizationId],
     );
     // Rows are found through other rows, so all are found before any is deleted. The slugs of the organization stay

@@ -1,0 +1,2 @@
+export { EventArchives, type ArchivedEvent, type ArchivedLine, type EventContent } from "./eventArchives.ts";
+export { ArchiveUnreadable } from "./eventObjects.ts";
