@@ -3,6 +3,7 @@
  * kept. The database decides what of a line its reader gets, and whether the object is still that of the event.
  */
 import { FairSemaphore } from "../admission/fairSemaphore.ts";
+import type { Party } from "../admission/party.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { ArchiveUnreadable, linesBySequence, readObject, type EventObject } from "./eventObjects.ts";
 
@@ -23,7 +24,9 @@ export interface EventContent {
   readonly changes: unknown;
 }
 
-interface Statements {
+interface ArchiveReader {
+  /** Whose objects are read in turn with those of others. */
+  readonly party: Party;
   /** The objects of these events; nothing for those that are not archived. */
   find(ids: readonly string[]): Promise<readonly ArchivedEvent[]>;
   /** The contents by event; nothing for events whose object is no longer that one, or that the reader may not see. */
@@ -48,8 +51,6 @@ const MOST_KEPT = 32_000_000;
 const MOST_AT_ONCE = 8_000_000;
 /** An object is replaced now and then, when a person is erased. */
 const ATTEMPTS = 3;
-
-const everybody = { key: "archives", group: "archives" };
 
 /** A copy: a part of a string keeps the whole in memory. */
 const detached = (line: string): string => Buffer.from(line).toString();
@@ -79,12 +80,12 @@ export class EventArchives {
    */
   async contents(
     ids: readonly string[],
-    { find, read }: Statements,
+    { party, find, read }: ArchiveReader,
   ): Promise<ReadonlyMap<string, EventContent | ArchiveUnreadable>> {
     const contents = new Map<string, EventContent | ArchiveUnreadable>();
     let left = [...new Set(ids)];
     for (let attempt = 1; left.length > 0 && attempt <= ATTEMPTS; attempt += 1) {
-      const { failed, unread } = await this.#readFound(await find(left), read, contents);
+      const { failed, unread } = await this.#readFound(await find(left), { party, read }, contents);
       // The object of an event may have been replaced meanwhile.
       left = [...failed, ...unread];
     }
@@ -100,7 +101,7 @@ export class EventArchives {
   /** Reads events from their objects. @returns those whose object cannot be read, and those that nothing was read of */
   async #readFound(
     found: readonly ArchivedEvent[],
-    read: Statements["read"],
+    { party, read }: Pick<ArchiveReader, "party" | "read">,
     contents: Map<string, EventContent | ArchiveUnreadable>,
   ): Promise<{ failed: string[]; unread: Set<string> }> {
     const failed: string[] = [];
@@ -120,7 +121,7 @@ export class EventArchives {
     for (let first = 0; first < ofObjects.length; first += CONCURRENT) {
       await Promise.all(
         ofObjects.slice(first, first + CONCURRENT).map(async (events) => {
-          for (const { event, line } of await this.#tryLines(events)) {
+          for (const { event, line } of await this.#tryLines(events, party)) {
             if (typeof line === "string") {
               lines.push({ ...event, line });
               size += line.length;
@@ -140,9 +141,10 @@ export class EventArchives {
   /** The lines of events of one object. */
   async #tryLines(
     events: readonly ArchivedEvent[],
+    party: Party,
   ): Promise<{ event: ArchivedEvent; line: string | ArchiveUnreadable }[]> {
     try {
-      const lines = await this.#linesOf(events[0]!);
+      const lines = await this.#linesOf(events[0]!, party);
       return events.map((event) => {
         const line = lines.get(event.sequence);
         if (line !== undefined) return { event, line: detached(line) };
@@ -155,7 +157,7 @@ export class EventArchives {
     }
   }
 
-  async #linesOf(object: EventObject): Promise<ReadonlyMap<string, string>> {
+  async #linesOf(object: EventObject, party: Party): Promise<ReadonlyMap<string, string>> {
     const { checksum } = object;
     const known = this.#known.get(checksum);
     if (known) {
@@ -165,14 +167,14 @@ export class EventArchives {
     }
     let reading = this.#reading.get(checksum);
     if (!reading) {
-      reading = this.#read(object).finally(() => this.#reading.delete(checksum));
+      reading = this.#read(object, party).finally(() => this.#reading.delete(checksum));
       this.#reading.set(checksum, reading);
     }
     return (await reading).lines;
   }
 
-  async #read(object: EventObject): Promise<Known> {
-    const release = await this.#places.acquire(everybody);
+  async #read(object: EventObject, party: Party): Promise<Known> {
+    const release = await this.#places.acquire(party);
     try {
       const content = await readObject(this.#store, object);
       const known = { lines: linesBySequence(content), bytes: content.length };

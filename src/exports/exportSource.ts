@@ -1,5 +1,6 @@
 /** The rows of an export, read with the role, the permissions and the token scopes of its requester. */
 import type { Pool, PoolClient } from "pg";
+import { type Party, partyOf } from "../admission/party.ts";
 import type { Claims } from "../database/claims.ts";
 import { pgSettings } from "../database/claims.ts";
 import type { ArchivedEvent, EventArchives, EventContent } from "../archives/index.ts";
@@ -111,7 +112,9 @@ export async function openExportSource(
         ...table,
         lines: () => {
           const lines = recordsOf(client, statement);
-          return table.name === "events" ? withContents(client, lines, archives) : lines;
+          return table.name === "events"
+            ? withContents(client, lines, { archives, party: partyOf(claims.userId, undefined) })
+            : lines;
         },
       })),
       files: () => filesOf(viewers, files ?? undefined, (reader) => begin(reader, id, claims)),
@@ -147,7 +150,7 @@ async function* recordsOf(client: PoolClient, statement: string): AsyncGenerator
 async function* withContents(
   client: PoolClient,
   batches: AsyncIterable<string[]>,
-  archives: EventArchives,
+  { archives, party }: { archives: EventArchives; party: Party },
 ): AsyncGenerator<string[]> {
   for await (const lines of batches) {
     const events = lines.map((line) => JSON.parse(line) as { id: string; archivedAt: string | null });
@@ -157,6 +160,7 @@ async function* withContents(
       continue;
     }
     const contents = await archives.contents(ids, {
+      party,
       find: async (left) =>
         (await client.query<ArchivedEvent>("select * from app_hidden.event_archives($1)", [left])).rows,
       read: async (found) => {

@@ -7,6 +7,7 @@ import {
   Step,
 } from "postgraphile/grafast";
 import { ArchiveUnreadable, type EventArchives, type EventContent } from "../archives/index.ts";
+import { partyOf } from "../admission/party.ts";
 import { CodedError } from "../base/errors.ts";
 
 declare global {
@@ -29,7 +30,7 @@ const unavailable = (cause: unknown) =>
 /** Reads the contents of events as the viewer: two statements for any number of events, none if no event is archived. */
 async function contentsOf(
   ids: readonly string[],
-  { eventArchives, withPgClient, pgSettings }: Grafast.Context,
+  { eventArchives, withPgClient, pgSettings, claims, ip }: Grafast.Context,
 ): Promise<ReadonlyMap<string, EventContent | Error>> {
   if (!eventArchives) throw new Error("The context has no archives of events.");
   const ask = async <Row>(text: string, values: unknown[]): Promise<readonly Row[]> => {
@@ -37,6 +38,7 @@ async function contentsOf(
     return rows;
   };
   return eventArchives.contents(ids, {
+    party: partyOf(claims.userId, ip),
     find: (left) => ask("select * from app_hidden.event_archives($1)", [left]),
     read: (lines) =>
       ask("select * from app_hidden.archived_contents($1, $2, $3)", [

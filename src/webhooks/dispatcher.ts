@@ -8,6 +8,7 @@ import { ComputeStopped, type Compute } from "../compute/computePool.ts";
 import type { Computed } from "../compute/tasks.ts";
 import type { Line } from "../database/listener.ts";
 import { Engine, type EngineConnections, type Loop } from "../engines/engine.ts";
+import { organizationParty } from "../admission/party.ts";
 import { PublicAgent } from "../network/agent.ts";
 import { postPublicly, type PostResult } from "../network/publicPost.ts";
 import { ArchiveUnreadable, type ArchivedEvent, type EventArchives } from "../archives/index.ts";
@@ -247,12 +248,13 @@ class WebhookDispatcher implements Dispatcher {
   }
 
   /** The message of an archived event, with what the principal of the webhook may read of it. */
-  async #archivedBody({ delivery_id }: Delivery): Promise<string | { failure: string }> {
+  async #archivedBody({ delivery_id, organization_id }: Delivery): Promise<string | { failure: string }> {
     const { pool } = this.#engine;
     const { eventArchives } = this.#options;
     if (!eventArchives) return { failure: "This process cannot read the archive of events." };
     let body: string | null = null;
     const contents = await eventArchives.contents([delivery_id], {
+      party: organizationParty(organization_id),
       find: async () => {
         const { rows } = await pool.query<ArchivedEvent>("select * from app_private.archived_delivery($1)", [
           delivery_id,

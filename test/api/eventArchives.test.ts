@@ -19,6 +19,7 @@ import { testCompute } from "../harness/compute.ts";
 import { cast, createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 import { until } from "../harness/until.ts";
+import { partyOf } from "../../src/admission/party.ts";
 import { join as joinOrganization, programOf } from "../harness/world.ts";
 import { startS3 } from "../harness/s3.ts";
 import { password } from "../harness/signUp.ts";
@@ -293,11 +294,13 @@ describe("old events", () => {
     const never = async () => [];
     for (const damaged of [Buffer.concat([bytes.subarray(0, -9), Buffer.alloc(9)]), bytes.subarray(0, 20)]) {
       await writeFile(pathOf(checksum), damaged);
-      const contents = await archives.contents(["x"], { find, read: never });
+      const contents = await archives.contents(["x"], { party: partyOf("x", undefined), find, read: never });
       expect(contents.get("x")).toMatchObject({ name: "ArchiveUnreadable" });
     }
     await store.delete([checksum]);
-    expect((await archives.contents(["x"], { find, read: never })).get("x")).toMatchObject({
+    expect(
+      (await archives.contents(["x"], { party: partyOf("x", undefined), find, read: never })).get("x"),
+    ).toMatchObject({
       message: `The file store has no object ${checksum}.`,
     });
     // The service has it in memory until a row names another object.
