@@ -17,13 +17,13 @@ export interface Run {
   usage?: string;
   /** File for the executed parts of source files, in a process that counts them. */
   reach?: string;
+  /** Time limit, because a mutant may make a test wait forever. */
+  withinMs?: number;
 }
 
 export interface TestProcessOptions {
   /** Further environment variables. */
   env?: Record<string, string>;
-  /** Time limit of a file, because a mutant may make a test wait forever. */
-  runWithinMs?: number;
 }
 
 export interface Answer {
@@ -45,7 +45,7 @@ export interface TestProcess {
   end(): Promise<void>;
 }
 
-export function createTestProcess({ env = {}, runWithinMs = 240_000 }: TestProcessOptions = {}): TestProcess {
+export function createTestProcess({ env = {} }: TestProcessOptions = {}): TestProcess {
   let child: ChildProcess | undefined;
   let runs = 0;
 
@@ -86,7 +86,7 @@ export function createTestProcess({ env = {}, runWithinMs = 240_000 }: TestProce
     child ??= await start();
     const running = child;
     const over = new AbortController();
-    const tooLong = AbortSignal.timeout(runWithinMs);
+    const tooLong = AbortSignal.timeout(asked.withinMs ?? 240_000);
     const signal = AbortSignal.any([over.signal, tooLong]);
     try {
       running.send(asked);

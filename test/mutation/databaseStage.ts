@@ -16,8 +16,9 @@ const repository = resolve(import.meta.dirname, "../..");
 const resultsFile = join(repository, "node_modules/.cache/mutation/results.jsonl");
 /** Test files for a mutant. */
 const mostFiles = 4;
-/** A test file takes a few seconds, and several times as long on a busy machine. */
+/** A test file takes a few seconds, and several times as long on a busy machine. Of longer ones, a multiple of what they take. */
 const runWithinMs = 90_000;
+const runWithinTimes = 3;
 
 /** A mutant of the report. */
 export interface Mutant extends Replacement {
@@ -96,7 +97,7 @@ export function placeOf({ path, source, location, replacement }: Mutant): string
   return `${path}:${location.start.line} ${brief(before)} → ${brief(replacement)}`;
 }
 
-/** The shortest first, of those that are most about it. What is executed before the tests of a file, is executed with any file. */
+/** The shortest first, of those that are most about it for the time that they take. What is executed before the tests of a file, is executed with any file. */
 function filesFor({ path, source, location }: Mutant, testFiles: readonly TestFile[]): TestFile[] {
   const offset = offsetOf(source, location.start);
   const executes = ({ [path]: found }: TestFile["executed"]) => found && isIn(found.parts, offset);
@@ -104,8 +105,9 @@ function filesFor({ path, source, location }: Mutant, testFiles: readonly TestFi
   const files = executing.length > 0 ? executing : testFiles.filter(({ atStart }) => executes(atStart));
   if (files.length === 0) return [];
   const shares = sharesOf(path, testFiles);
+  const worth = ({ file, ms }: TestFile) => shares.get(file)! / Math.sqrt(ms);
   return files
-    .toSorted((a, b) => shares.get(b.file)! - shares.get(a.file)!)
+    .toSorted((a, b) => worth(b) - worth(a))
     .slice(0, mostFiles)
     .toSorted((a, b) => a.ms - b.ms);
 }
@@ -145,11 +147,12 @@ async function runFiles(
   each?: (file: TestFile, failed: string | null) => Promise<void>,
 ): Promise<string | null> {
   const change: FileReplacement = { path: join(repository, path), location, replacement };
-  const testing = createTestProcess({ env: { PLAT_SOURCE_MUTANT: JSON.stringify(change) }, runWithinMs });
+  const testing = createTestProcess({ env: { PLAT_SOURCE_MUTANT: JSON.stringify(change) } });
   try {
     for (const one of files) {
-      const { file } = one;
-      const failed = await testing.run({ file }).catch((error: Error) => error.message);
+      const { file, ms } = one;
+      const withinMs = Math.max(runWithinMs, runWithinTimes * ms);
+      const failed = await testing.run({ file, withinMs }).catch((error: Error) => error.message);
       await each?.(one, failed);
       if (failed) return `${file}: ${failed}`;
     }

@@ -26,14 +26,16 @@ interface Report {
 
 const args = process.argv.slice(2);
 const [sample, stage, most] = ["--sample", "--stage", "--most"].map(takeOption);
-const concurrency = Number(args[args.indexOf("--concurrency") + 1] ?? 2) || 2;
+// Stryker gets it too.
+const at = args.indexOf("--concurrency");
+const concurrency = at < 0 ? 2 : Number(args[at + 1]);
 const status = stage === "2" ? 0 : await runStryker();
 process.exitCode = status === 0 ? await tell() : status;
 
 /** Removes it from the arguments, which are for Stryker. */
 function takeOption(name: string): string | undefined {
-  const at = args.indexOf(name);
-  return at < 0 ? undefined : args.splice(at, 2)[1];
+  const index = args.indexOf(name);
+  return index < 0 ? undefined : args.splice(index, 2)[1];
 }
 
 async function runStryker(): Promise<number> {
