@@ -59,13 +59,18 @@ async function reachOf(scripts: Profiler.ScriptCoverage[]): Promise<Reach> {
   return reach;
 }
 
-/** For each character whether it was executed: the innermost block decides. */
+/**
+ * For each character whether it was executed: the innermost block decides. What a module does when it is loaded does not count: a test file
+ * that only imports it is not about it.
+ */
 export function executedIn(functions: Profiler.FunctionCoverage[], length: number): Uint8Array {
   const executed = new Uint8Array(length);
   // Those of a script that contain others come first, and so do the blocks of a function.
-  for (const { ranges } of functions)
+  for (const { ranges } of functions) {
+    const isModule = ranges[0]!.startOffset === 0 && ranges[0]!.endOffset >= length;
     for (const { startOffset, endOffset, count } of ranges)
-      executed.fill(count > 0 ? 1 : 0, startOffset, endOffset);
+      executed.fill(count > 0 && !isModule ? 1 : 0, startOffset, endOffset);
+  }
   return executed;
 }
 
