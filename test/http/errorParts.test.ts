@@ -439,6 +439,18 @@ test("an unreachable database is logged as a failure, a refusal that the databas
   expect(failureForLog(internalError(failed("PLAT0")))).toBeDefined();
 });
 
+test("of the providers, a failure of the file store concerns the operator", () => {
+  const failed = (provider: string) =>
+    failureForLog(
+      new CodedError("PROVIDER_ERROR", "It failed.", { provider }, { cause: new Error("no disk") }),
+    );
+  expect(failed("files")).toEqual({
+    event: "files.store_failed",
+    err: expect.objectContaining({ message: "no disk" }),
+  });
+  expect(failed("drafts")).toBeUndefined();
+});
+
 test("connections are counted by network, except for those of proxies, and slots are released once", () => {
   const { take } = countByAddress(2, (address) => address === "10.0.0.1");
   const [first, second] = [take("2001:db8::1"), take("2001:db8::2")];
