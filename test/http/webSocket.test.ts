@@ -27,14 +27,15 @@ async function start(app: RequestListener, readWithinMs?: number) {
   closing.push(() => new Promise((resolve) => server.close(resolve)));
   closing.push(() => service.close());
   const { port } = server.address() as AddressInfo;
-  const connect = async (headers: Record<string, string> = {}) => {
-    const client = new WebSocket(`ws://127.0.0.1:${port}/graphql`, "graphql-transport-ws", { headers });
+  const connect = async (headers: Record<string, string> = {}, autoPong = true) => {
+    const options = { headers, autoPong };
+    const client = new WebSocket(`ws://127.0.0.1:${port}/graphql`, "graphql-transport-ws", options);
     client.on("error", () => {});
     closing.push(async () => client.terminate());
     await once(client, "open");
     return { client, socket: sockets.at(-1)! };
   };
-  return { connect };
+  return { connect, close: () => service.close() };
 }
 
 /** An endless stream of events for each subscriber. */
@@ -207,6 +208,7 @@ test.each([
   ["the payload", { Authorization: "Bearer payload", headers: { authorization: "Bearer other" } }, "payload"],
   ["headers in the payload", { headers: { authorization: "Bearer inner" } }, "inner"],
   ["the handshake, if the payload has something else", { authorization: 1, headers: null }, "handshake"],
+  ["the handshake, if the payload has another member", { token: "Bearer other" }, "handshake"],
 ])("the token is that of %s", async (_place, payload, token) => {
   const tokens: unknown[] = [];
   const { connect } = await start((request, response) => {
@@ -297,19 +299,58 @@ test("a ping of the protocol is answered with its data", async () => {
 
 test("a connection without a subscription is closed after 65 seconds", async () => {
   const waits = jest.spyOn(globalThis, "setTimeout");
+  const ends = jest.spyOn(globalThis, "clearTimeout");
   const { app, open } = endless();
   const { connect } = await start(app);
   const { client } = await connect();
   await greet(client);
   const idle = () => waits.mock.calls.filter(([, ms]) => ms === 65_000).map(([end]) => end);
   expect(idle()).toHaveLength(1);
+  const first = waits.mock.results[waits.mock.calls.findIndex(([, ms]) => ms === 65_000)]!.value;
   send(client, { id: "a", type: "subscribe", payload: subscription });
   await until(() => open.size === 1);
+  // Not while something runs.
+  expect(ends.mock.calls).toContainEqual([first]);
   send(client, { id: "a", type: "complete" });
   // Again once nothing runs.
   await until(() => idle().length === 2);
   const [, end] = idle();
-  waits.mockRestore();
+  jest.restoreAllMocks();
   end!();
   expect((await once(client, "close")).map(String)).toEqual(["1000", "Idle"]);
+});
+
+test("a client is pinged every 15 seconds, and disconnected if it has not answered the last ping", async () => {
+  const beats = jest.spyOn(globalThis, "setInterval");
+  const ends = jest.spyOn(globalThis, "clearInterval");
+  const { connect } = await start(endless().app);
+  const [answering, mute] = [await connect(), await connect({}, false)];
+  const at = beats.mock.calls.flatMap(([, ms], index) => (ms === 15_000 ? [index] : []));
+  expect(at).toHaveLength(2);
+  const [ofAnswering, ofMute] = at.map((index) => beats.mock.calls[index]![0]);
+  for (let beat = 0; beat < 3; beat += 1) {
+    const pinged = once(answering.client, "ping");
+    ofAnswering!();
+    await pinged;
+    // Its answer has arrived before what it sends next.
+    answering.client.ping();
+    await once(answering.client, "pong");
+  }
+  const pinged = once(mute.client, "ping");
+  ofMute!();
+  await pinged;
+  const closed = once(mute.client, "close");
+  ofMute!();
+  expect((await closed)[0]).toBe(1006);
+  await until(() => ends.mock.calls.some(([timer]) => timer === beats.mock.results[at[1]!]!.value));
+  expect(answering.client.readyState).toBe(WebSocket.OPEN);
+  jest.restoreAllMocks();
+});
+
+test("closing tells clients that the service goes away", async () => {
+  const { connect, close } = await start(endless().app);
+  const { client } = await connect();
+  const closed = once(client, "close");
+  await close();
+  expect((await closed).map(String)).toEqual(["1001", "Going away"]);
 });
