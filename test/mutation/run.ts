@@ -92,7 +92,7 @@ async function tell(): Promise<number> {
     const killed = outcomes.filter(({ killedBy }) => killedBy).length;
     console.log(
       `Database tests: of ${random.length} mutants that the unit tests left, ${outcomes.length} were tried: ${killed} killed, ${survived.length} survived, ` +
-        `${executedNowhere.length} are executed by no test.`,
+        `${executedNowhere.length} are executed by none of them.`,
     );
     const ofStatus = (wanted: string): Part => {
       const some = outcomes.filter(({ mutant }) => (mutant as Mutant & { status: string }).status === wanted);
