@@ -41,6 +41,13 @@ test("two Authorization headers are refused, even with the same valid token", as
   expect((await send({ authorization })).status).toBe(401);
 });
 
+test("a header whose name is as long as Authorization is not taken for it", async () => {
+  // The value is no token.
+  const headers = { "x-other-token": "nothing", authorization: `Bearer ${tokens.good}` };
+  expect(Object.keys(headers)[0]).toHaveLength("authorization".length);
+  expect((await send(headers)).json).toMatchObject({ data: { ok: true } });
+});
+
 test.each([`Bearer ${tokens.good}`, `bearer ${tokens.good}`, `BEARER   ${tokens.good}`])(
   "%p is accepted",
   async (authorization) => {

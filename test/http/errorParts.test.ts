@@ -10,12 +10,14 @@ import {
   type ExecutionArgs,
   type ExecutionResult,
 } from "postgraphile/graphql";
-import { CodedError, internalError } from "../../src/base/errors.ts";
+import { CodedError, internalError, internalMessage } from "../../src/base/errors.ts";
 import { executionError, validationError, withoutNames } from "../../src/http/graphqlErrors.ts";
 import { inputMember } from "../../src/http/inputMember.ts";
 import { literalPath } from "../../src/http/literalPath.ts";
 import type { RequestState } from "../../src/http/requestState.ts";
 import { retryAfter } from "../../src/http/retryAfter.ts";
+import { maskError } from "../../src/http/plugins/CodedErrorsPlugin.ts";
+import { userAgentOf } from "../../src/http/requestFacts.ts";
 import { describeForLog, failureForLog, toCodedError } from "../../src/http/toCodedError.ts";
 import { connectionLimits, countByAddress } from "../../src/http/connectionLimits.ts";
 
@@ -439,6 +441,18 @@ test("an unreachable database is logged as a failure, a refusal that the databas
   expect(failureForLog(internalError(failed("PLAT0")))).toBeDefined();
 });
 
+test("of the providers, a failure of the file store concerns the operator", () => {
+  const failed = (provider: string) =>
+    failureForLog(
+      new CodedError("PROVIDER_ERROR", "It failed.", { provider }, { cause: new Error("no disk") }),
+    );
+  expect(failed("files")).toEqual({
+    event: "files.store_failed",
+    err: expect.objectContaining({ message: "no disk" }),
+  });
+  expect(failed("drafts")).toBeUndefined();
+});
+
 test("connections are counted by network, except for those of proxies, and slots are released once", () => {
   const { take } = countByAddress(2, (address) => address === "10.0.0.1");
   const [first, second] = [take("2001:db8::1"), take("2001:db8::2")];
@@ -452,4 +466,30 @@ test("connections are counted by network, except for those of proxies, and slots
   expect(take("2001:db8::4")).toBeUndefined();
   expect([take(undefined), take(undefined)].every(Boolean)).toBe(true);
   expect(take(undefined)).toBeUndefined();
+});
+
+test("an error without a code of ours is masked, and its place is kept", () => {
+  const known = new GraphQLError("Refused.", { extensions: { code: "FORBIDDEN" } });
+  expect(maskError(known)).toBe(known);
+  const path = ["a", 1];
+  for (const extensions of [{}, { code: "OTHER" }]) {
+    const masked = maskError(new GraphQLError("connect ECONNREFUSED", { path, extensions }));
+    expect([masked.message, masked.path, masked.extensions]).toEqual([
+      internalMessage,
+      path,
+      { code: "INTERNAL" },
+    ]);
+  }
+});
+
+test("a user agent is kept without NUL, and at most 500 characters of it", () => {
+  const of = (agent?: string) =>
+    userAgentOf({ headers: { ...(agent !== undefined && { "user-agent": agent }) } });
+  expect([of("a\0b"), of("x".repeat(600))?.length, of("\0"), of(""), of()]).toEqual([
+    "ab",
+    500,
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });

@@ -41,6 +41,8 @@ test.each<[unknown, string, string | undefined]>([
   [{ query, extensions: "x" }, noExtensions, "extensions"],
   [{ query, extensions: [] }, noExtensions, "extensions"],
   [{ query, extensions: false }, noExtensions, "extensions"],
+  [{ documentId: 1 }, "documentId must be a string.", "documentId"],
+  [{ query, documentId: "a" }, "Send either query or documentId, not both.", "documentId"],
   [{ query: "{ ok\0 }" }, nul, "query"],
   [{ query, operationName: "a\0" }, nul, "operationName"],
   [{ query, variables: { a: ["\0"] } }, nul, "variables.a.0"],

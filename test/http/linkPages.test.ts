@@ -417,6 +417,98 @@ test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
   expect(text.includes("<form")).toBe(asking.can_sign);
 });
 
+const signingForms = {
+  can_sign: true,
+  file_id: "f<1>",
+  consent_text: "I agree & sign.",
+  code_sent_to: null as string | null,
+};
+const addressesOfFiles = { sign: ({ name }: { name: string }) => `https://localhost/files/${name}` } as never;
+const formsOf = (text: string) =>
+  [...text.matchAll(/<form method="post">(?:(?!<\/form>)[^])*<\/form>/g)].map(([html]) =>
+    html.replaceAll("\n", ""),
+  );
+
+test("to sign, a code is asked for first; then forms to sign and to decline are shown", async () => {
+  const asking = { ...agreement, ...signingForms, checksum: "abc" };
+  const { pool } = scriptedDatabase([[/signing_request/, [{ result: asking }]]]);
+  await using server = await startServer({ signing: signingPage({ pool, addresses: addressesOfFiles }) });
+  const first = await server.send(get("/sign/abc"));
+  expect(first.text).toMatch("<p>SHA-256: abc</p>");
+  expect(first.text).toMatch("<p>To sign or decline, you need a code that we send to you.</p>");
+  expect(formsOf(first.text)).toEqual([
+    '<form method="post"><input type="hidden" name="action" value="code"><button>Send me a code</button></form>',
+  ]);
+  asking.code_sent_to = "a•••@b.example";
+  const { text } = await server.send(get("/sign/abc"));
+  const code =
+    '<p><label>Code <input name="code" inputmode="numeric" autocomplete="one-time-code" required maxlength="20"></label></p>';
+  expect(text).toMatch("<p>A code was sent to a•••@b.example. It is valid for ten minutes.</p>");
+  expect(formsOf(text)).toEqual([
+    '<form method="post"><input type="hidden" name="action" value="code"><button>Send another code</button></form>',
+    `<form method="post"><input type="hidden" name="action" value="sign"><input type="hidden" name="file" value="f&lt;1&gt;">${code}` +
+      '<p><label><input type="checkbox" name="consent" value="yes" required> I agree &amp; sign.</label></p><button>Sign</button></form>',
+    `<form method="post"><input type="hidden" name="action" value="decline">${code}` +
+      '<p><label>Why <textarea name="reason" required maxlength="5000"></textarea></label></p><button>Decline</button></form>',
+  ]);
+});
+
+test("the buttons of a link to sign send a code, sign or decline with a proof, and say what is wrong", async () => {
+  const tried: { result: object }[] = [{ result: { proof: "proof-1" } }];
+  const { pool, queries } = scriptedDatabase([
+    [/try_signing_code/, tried],
+    [/signing_request/, [{ result: { ...agreement, ...signingForms, code_sent_to: "a@b.example" } }]],
+    [/./, [{ result: true }]],
+  ]);
+  await using server = await startServer({ signing: signingPage({ pool, addresses: addressesOfFiles }) });
+  const press = async (fields: Record<string, string>) => {
+    queries.length = 0;
+    const answer = await server.send({
+      ...post("/sign/abc"),
+      headers: { accept: "text/html", "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams(fields).toString(),
+    });
+    const [, fault] = /<p role="alert"><strong>(.*)<\/strong><\/p>/.exec(answer.text) ?? [];
+    const called = queries
+      .filter(([text]) => /app_(public|hidden)\.\w+\(/.test(text))
+      .map(([text, ...values]) => [/app_(?:public|hidden)\.(\w+)\(/.exec(text)![1], ...values]);
+    return { status: answer.status, fault, called };
+  };
+  const shown = ["signing_request", "abc"];
+  const done = (...called: unknown[][]) => ({ status: 200, fault: undefined, called: [...called, shown] });
+  expect(await press({ action: "code" })).toEqual(done(["request_signing_code", "abc", "EMAIL"]));
+  expect(await press({ action: "code", channel: "SMS" })).toEqual(
+    done(["request_signing_code", "abc", "SMS"]),
+  );
+  const tries = ["try_signing_code", "abc", "123456"];
+  expect(await press({ action: "sign", code: " 123456 ", consent: "yes", file: "f1" })).toEqual(
+    done(tries, ["sign_agreement", "abc", "proof-1", true, "f1"]),
+  );
+  expect(await press({ action: "sign", code: "123456", consent: "on", file: "f1" })).toEqual(
+    done(tries, ["sign_agreement", "abc", "proof-1", false, "f1"]),
+  );
+  expect(await press({ action: "decline", code: "123456", reason: "Too late." })).toEqual(
+    done(tries, ["decline_agreement", "abc", "proof-1", "Too late."]),
+  );
+  // Without a proof, nothing else is called.
+  tried[0] = { result: { triesLeft: 2 } };
+  const refused = (status: number, fault: string, ...called: unknown[][]) => ({
+    status,
+    fault,
+    called: [...called, shown],
+  });
+  expect(await press({ action: "sign", code: "123456", consent: "yes", file: "f1" })).toEqual(
+    refused(400, "This code is wrong.", tries),
+  );
+  tried[0] = { result: { retryAfterSeconds: 60 } };
+  expect(await press({ action: "decline", code: "123456", reason: "No." })).toEqual(
+    refused(429, "Too many wrong codes; try again tomorrow, or ask the sender of the agreement.", tries),
+  );
+  for (const fields of [{}, { action: "other" }])
+    expect(await press(fields as Record<string, string>)).toEqual(refused(400, "The form is incomplete."));
+  expect((await press({ action: "decline", reason: "x".repeat(17_000) })).status).toBe(413);
+});
+
 test("a signed notification about text messages is accepted, with an empty response", async () => {
   const { pool, queries } = scriptedDatabase([]);
   let notice: unknown = { id: "m1" };

@@ -244,6 +244,26 @@ test("metrics and probes have an address of their own, over plain HTTP", async (
   }
 });
 
+test("the job console is a page with its script and style, without data", async () => {
+  await using server = await startServer({ explorer: false });
+  for (const [path, type] of [
+    ["/jobs", "text/html"],
+    ["/jobs/console.js", "text/javascript"],
+    ["/jobs/console.css", "text/css"],
+  ] as const) {
+    const { status, headers, text } = await server.send({ ...get, path });
+    expect([path, status, headers["content-type"]]).toEqual([path, 200, `${type}; charset=utf-8`]);
+    expect(headers["content-security-policy"]).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    expect(text.length).toBeGreaterThan(100);
+    const refused = await server.send({ path });
+    expect([path, refused.status, refused.headers.allow]).toEqual([path, 405, "GET, HEAD"]);
+  }
+  for (const path of ["/jobs/", "/Jobs", "/jobs/page.html"])
+    expect([path, (await server.send({ ...get, path })).status]).toEqual([path, 404]);
+});
+
 test("pages are read only with GET", async () => {
   await using server = await startServer({
     pages: { "/healthz": (_request, response) => void response.json({}) },

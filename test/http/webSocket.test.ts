@@ -1,9 +1,10 @@
 /** Limits on the resources that a WebSocket client of /graphql can use. */
 import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { afterEach, expect, test } from "@jest/globals";
+import { text } from "node:stream/consumers";
+import { afterEach, expect, jest, test } from "@jest/globals";
 import { WebSocket } from "ws";
 import { webSockets } from "../../src/http/webSocket.ts";
 import { until } from "../harness/until.ts";
@@ -26,14 +27,15 @@ async function start(app: RequestListener, readWithinMs?: number) {
   closing.push(() => new Promise((resolve) => server.close(resolve)));
   closing.push(() => service.close());
   const { port } = server.address() as AddressInfo;
-  const connect = async () => {
-    const client = new WebSocket(`ws://127.0.0.1:${port}/graphql`, "graphql-transport-ws");
+  const connect = async (headers: Record<string, string> = {}, autoPong = true) => {
+    const options = { headers, autoPong };
+    const client = new WebSocket(`ws://127.0.0.1:${port}/graphql`, "graphql-transport-ws", options);
     client.on("error", () => {});
     closing.push(async () => client.terminate());
     await once(client, "open");
     return { client, socket: sockets.at(-1)! };
   };
-  return { connect };
+  return { connect, close: () => service.close() };
 }
 
 /** An endless stream of events for each subscriber. */
@@ -56,6 +58,16 @@ const greet = async (client: WebSocket, payload?: object) => {
   expect(JSON.parse(data.toString())).toEqual({ type: "connection_ack" });
 };
 const subscription = { query: "subscription { changed { ids } }" };
+
+/** The next messages of a connection. */
+async function read(client: WebSocket, amount: number): Promise<any[]> {
+  const messages: any[] = [];
+  const take = (data: Buffer) => void messages.push(JSON.parse(data.toString()));
+  client.on("message", take);
+  await until(() => messages.length >= amount);
+  client.off("message", take);
+  return messages;
+}
 
 test("messages of a client that does not read responses stay in its buffer, and are answered once it reads", async () => {
   const { connect } = await start(endless().app, 60_000);
@@ -154,4 +166,191 @@ test("subscriptions that end before their first event, or with the connection, r
   await once(other.client, "close");
   await until(() => open.size === 1);
   expect(client.readyState).toBe(WebSocket.OPEN);
+});
+
+test("a subscription is a request of its client, and its events become messages", async () => {
+  const requests: Pick<IncomingMessage, "method" | "url" | "headers" | "socket">[] = [];
+  const { connect } = await start((request, response) => {
+    requests.push(request);
+    request.resume();
+    response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
+    response.write('event: next\ndata: {"data":{"a":1}}\n\n:\n\nevent: next\nda');
+    response.end('ta: {"data":{"a":"ü"}}\n\nevent: complete\ndata:\n\n');
+  });
+  const passedOn = {
+    host: "plat.example",
+    "accept-language": "de",
+    "user-agent": "tests",
+    "x-forwarded-for": "192.0.2.7",
+    "x-forwarded-proto": "https",
+    traceparent: "00-1-2-01",
+  };
+  const { client } = await connect({ ...passedOn, cookie: "a=b", authorization: "Bearer handshake" });
+  await greet(client);
+  send(client, { id: "a", type: "subscribe", payload: subscription });
+  expect(await read(client, 3)).toEqual([
+    { id: "a", type: "next", payload: { data: { a: 1 } } },
+    { id: "a", type: "next", payload: { data: { a: "ü" } } },
+    { id: "a", type: "complete" },
+  ]);
+  const [{ method, url, headers, socket }] = requests as [IncomingMessage];
+  expect([method, url, socket.remoteAddress]).toEqual(["POST", "/graphql", "127.0.0.1"]);
+  expect(headers).toMatchObject({
+    ...passedOn,
+    authorization: "Bearer handshake",
+    accept: "application/json, text/event-stream",
+    "content-type": "application/json",
+  });
+  expect(headers).not.toHaveProperty("cookie");
+});
+
+test.each([
+  ["the payload", { Authorization: "Bearer payload", headers: { authorization: "Bearer other" } }, "payload"],
+  ["headers in the payload", { headers: { authorization: "Bearer inner" } }, "inner"],
+  ["the handshake, if the payload has something else", { authorization: 1, headers: null }, "handshake"],
+  ["the handshake, if the payload has another member", { token: "Bearer other" }, "handshake"],
+])("the token is that of %s", async (_place, payload, token) => {
+  const tokens: unknown[] = [];
+  const { connect } = await start((request, response) => {
+    tokens.push(request.headers.authorization);
+    request.resume();
+    response.end();
+  });
+  const { client } = await connect({ authorization: "Bearer handshake" });
+  await greet(client, payload);
+  send(client, { id: "a", type: "subscribe", payload: subscription });
+  await until(() => tokens.length === 1);
+  expect(tokens).toEqual([`Bearer ${token}`]);
+});
+
+test("a refusal has its errors, and an answer that is none has the code INTERNAL", async () => {
+  const refusal = { message: "Sign in.", extensions: { code: "UNAUTHENTICATED" } };
+  const answers = [{ errors: [refusal] }, { data: null }, undefined];
+  const { connect } = await start((request, response) => {
+    request.resume();
+    const answer = answers.shift();
+    if (answer) response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+    else response.destroy();
+  });
+  const { client } = await connect();
+  await greet(client);
+  const errors: unknown[] = [];
+  for (const id of ["a", "b", "c"]) {
+    send(client, { id, type: "subscribe", payload: subscription });
+    errors.push(...(await read(client, 1)));
+  }
+  const internal = { message: expect.any(String), extensions: { code: "INTERNAL" } };
+  expect(errors).toEqual([
+    { id: "a", type: "error", payload: [refusal] },
+    { id: "b", type: "error", payload: [internal] },
+    { id: "c", type: "error", payload: [internal] },
+  ]);
+});
+
+test("a registered document is sent by its id", async () => {
+  const bodies: string[] = [];
+  const { connect } = await start(async (request, response) => {
+    bodies.push(await text(request));
+    response.end();
+  });
+  const { client } = await connect();
+  await greet(client);
+  const payloads = [{ query: "", documentId: "a", variables: { b: 1 } }, { query: "" }, subscription];
+  for (const [id, payload] of payloads.entries()) {
+    send(client, { id: String(id), type: "subscribe", payload });
+    await until(() => bodies.length === id + 1);
+  }
+  expect(bodies.map((body) => JSON.parse(body))).toEqual([
+    { documentId: "a", variables: { b: 1 } },
+    { query: "" },
+    subscription,
+  ]);
+});
+
+test("a connection has 100 subscriptions at most", async () => {
+  const { app, open } = endless();
+  const { connect } = await start(app);
+  const { client } = await connect();
+  await greet(client);
+  for (let n = 0; n < 100; n += 1) send(client, { id: `${n}`, type: "subscribe", payload: subscription });
+  await until(() => open.size === 100);
+  send(client, { id: "more", type: "subscribe", payload: subscription });
+  expect(await read(client, 1)).toEqual([
+    {
+      id: "more",
+      type: "error",
+      payload: [
+        {
+          message: "A connection can have 100 subscriptions; open another one.",
+          extensions: { code: "LIMIT_EXCEEDED", limit: 100 },
+        },
+      ],
+    },
+  ]);
+  expect(open.size).toBe(100);
+});
+
+test("a ping of the protocol is answered with its data", async () => {
+  const { connect } = await start(endless().app);
+  const { client } = await connect();
+  client.ping("here");
+  expect(String((await once(client, "pong"))[0])).toBe("here");
+});
+
+test("a connection without a subscription is closed after 65 seconds", async () => {
+  const waits = jest.spyOn(globalThis, "setTimeout");
+  const ends = jest.spyOn(globalThis, "clearTimeout");
+  const { app, open } = endless();
+  const { connect } = await start(app);
+  const { client } = await connect();
+  await greet(client);
+  const idle = () => waits.mock.calls.filter(([, ms]) => ms === 65_000).map(([end]) => end);
+  expect(idle()).toHaveLength(1);
+  const first = waits.mock.results[waits.mock.calls.findIndex(([, ms]) => ms === 65_000)]!.value;
+  send(client, { id: "a", type: "subscribe", payload: subscription });
+  await until(() => open.size === 1);
+  // Not while something runs.
+  expect(ends.mock.calls).toContainEqual([first]);
+  send(client, { id: "a", type: "complete" });
+  // Again once nothing runs.
+  await until(() => idle().length === 2);
+  const [, end] = idle();
+  jest.restoreAllMocks();
+  end!();
+  expect((await once(client, "close")).map(String)).toEqual(["1000", "Idle"]);
+});
+
+test("a client is pinged every 15 seconds, and disconnected if it has not answered the last ping", async () => {
+  const beats = jest.spyOn(globalThis, "setInterval");
+  const ends = jest.spyOn(globalThis, "clearInterval");
+  const { connect } = await start(endless().app);
+  const [answering, mute] = [await connect(), await connect({}, false)];
+  const at = beats.mock.calls.flatMap(([, ms], index) => (ms === 15_000 ? [index] : []));
+  expect(at).toHaveLength(2);
+  const [ofAnswering, ofMute] = at.map((index) => beats.mock.calls[index]![0]);
+  for (let beat = 0; beat < 3; beat += 1) {
+    const pinged = once(answering.client, "ping");
+    ofAnswering!();
+    await pinged;
+    // Its answer has arrived before what it sends next.
+    answering.client.ping();
+    await once(answering.client, "pong");
+  }
+  const pinged = once(mute.client, "ping");
+  ofMute!();
+  await pinged;
+  const closed = once(mute.client, "close");
+  ofMute!();
+  expect((await closed)[0]).toBe(1006);
+  await until(() => ends.mock.calls.some(([timer]) => timer === beats.mock.results[at[1]!]!.value));
+  expect(answering.client.readyState).toBe(WebSocket.OPEN);
+  jest.restoreAllMocks();
+});
+
+test("closing tells clients that the service goes away", async () => {
+  const { connect, close } = await start(endless().app);
+  const { client } = await connect();
+  const closed = once(client, "close");
+  await close();
+  expect((await closed).map(String)).toEqual(["1001", "Going away"]);
 });

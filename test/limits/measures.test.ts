@@ -6,6 +6,7 @@ import { describe, expect, test } from "@jest/globals";
 import { buildSchema, getOperationAST, parse, print } from "postgraphile/graphql";
 import { Weighing } from "../../src/limits/heaviestPart.ts";
 import { hasFragmentCycle, limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
+import { checkDocument } from "../../src/http/plugins/QueryLimitsPlugin.ts";
 import { operationCost } from "../../src/limits/operationCost.ts";
 import { OperationWork, withWork, workOf } from "../../src/admission/operationWork.ts";
 import { isVisitor, partyOf } from "../../src/admission/party.ts";
@@ -323,5 +324,41 @@ describe("the work of an operation", () => {
     expect(workOf(settings)).toBe(one);
     expect(Object.keys(settings)).toEqual(["role"]);
     expect([workOf(null), workOf(undefined)]).toEqual([undefined, undefined]);
+  });
+});
+
+test("a document is checked without executing it: its errors with their codes, and its cost", () => {
+  const { cost: limit } = queryLimits;
+  expect(checkDocument(schema, "{ lead { id } }")).toEqual({
+    valid: true,
+    errors: [],
+    cost: { requested: 2, limit },
+  });
+  const many = "query ($first: Int) { leads(first: $first) { page(first: 1000) { nodes { id } } } }";
+  expect(checkDocument(schema, many, { first: 1 })).toMatchObject({ valid: true, errors: [] });
+  const costly = checkDocument(schema, many, { first: 1000 });
+  expect(costly).toEqual({
+    valid: false,
+    errors: [{ message: expect.stringMatching(/cost/i), code: "LIMIT_EXCEEDED" }],
+    cost: { requested: expect.any(Number), limit },
+  });
+  expect(costly.cost!.requested).toBeGreaterThan(limit);
+  expect(checkDocument(schema, "{ lead { shoeSize } }")).toEqual({
+    valid: false,
+    errors: [
+      {
+        message: expect.stringContaining("shoeSize"),
+        code: "BAD_USER_INPUT",
+        locations: [{ line: 1, column: 10 }],
+      },
+    ],
+  });
+  expect(checkDocument(schema, "{ lead {")).toMatchObject({
+    valid: false,
+    errors: [{ code: "BAD_USER_INPUT" }],
+  });
+  expect(checkDocument(schema, "{".repeat(201))).toMatchObject({
+    valid: false,
+    errors: [{ code: "LIMIT_EXCEEDED" }],
   });
 });

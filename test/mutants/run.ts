@@ -148,7 +148,7 @@ async function tryOperations(trial: OperationTrial, open: Mutant[]): Promise<voi
 
 async function tryTests(open: Mutant[]): Promise<void> {
   if (open.length === 0) return;
-  const processes = Array.from({ length: Number(options.jobs) }, createTestProcess);
+  const processes = Array.from({ length: Number(options.jobs) }, () => createTestProcess());
   try {
     const usage = await learn(processes);
     const queue = open.values();

@@ -3,12 +3,13 @@
  * migrated template, the modules of the API and its GraphQL schema are reused, so that a file takes little more than
  * its own tests.
  */
-import { open } from "node:fs/promises";
+import { open, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { runCLI } from "@jest/core";
 import type { Config } from "@jest/types";
 import globalSetup from "../harness/globalSetup.ts";
 import globalTeardown from "../harness/globalTeardown.ts";
+import { startCounting } from "../mutation/reach.ts";
 import type { Answer, Run } from "./testProcesses.ts";
 import { noteRefusals } from "./usage.ts";
 
@@ -20,13 +21,19 @@ const jest = {
   rootDir: repository,
   roots: ["<rootDir>/test"],
   extensionsToTreatAsEsm: [".ts"],
-  transform: { "\\.ts$": "<rootDir>/test/harness/strip-types.cjs" },
+  transform: {
+    "\\.ts$": `<rootDir>/test/${process.env.PLAT_SOURCE_MUTANT ? "mutation/transform.ts" : "harness/strip-types.cjs"}`,
+  },
   testEnvironment: "<rootDir>/test/mutants/environment.ts",
   testTimeout: 60_000,
   maxWorkers: 1,
 };
 
+const counted = process.env.PLAT_TEST_REACH ? await startCounting() : undefined;
 await globalSetup({ nonFlagArgs: [] });
+// What builds the schema, once a process, would otherwise be counted for its first file alone.
+if (counted) await (await import("../harness/host.ts")).buildAhead(process.env.PLAT_TEST_MIGRATED!);
+const atStart = await counted?.();
 process.on("message", (asked: Run) => {
   run(asked).then(
     (answer) => process.send!(answer),
@@ -38,7 +45,7 @@ process.once("disconnect", () => {
 });
 process.send!({ ready: true });
 
-async function run({ file, sql = "", usage = "" }: Run): Promise<Answer> {
+async function run({ file, sql = "", usage = "", reach }: Run): Promise<Answer> {
   Object.assign(process.env, { PLAT_TEST_MUTANT: sql, PLAT_TEST_USAGE: usage });
   const argv = {
     _: [file],
@@ -53,6 +60,7 @@ async function run({ file, sql = "", usage = "" }: Run): Promise<Answer> {
   const log = usage ? await open(join(platTestCluster!.folder, "postgres.log")) : undefined;
   const from = (await log?.stat())?.size;
   const { results } = await runCLI(argv, [repository]);
+  if (reach) await writeFile(reach, JSON.stringify({ atStart, executed: await counted!() }));
   if (log)
     await noteRefusals(
       file,

@@ -2,11 +2,9 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
-import { startChild } from "../harness/child.ts";
+import { killChild, startChild } from "../harness/child.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-/** Time limit, because a mutant may make a test wait forever. */
-const runWithinMs = 240_000;
 /** Realms of test files leak some 40 MB each, so a process is replaced after this number of files. */
 const mostRuns = 25;
 
@@ -17,6 +15,15 @@ export interface Run {
   sql?: string;
   /** File for the used tables and functions. */
   usage?: string;
+  /** File for the executed parts of source files, in a process that counts them. */
+  reach?: string;
+  /** Time limit, because a mutant may make a test wait forever. */
+  withinMs?: number;
+}
+
+export interface TestProcessOptions {
+  /** Further environment variables. */
+  env?: Record<string, string>;
 }
 
 export interface Answer {
@@ -38,12 +45,13 @@ export interface TestProcess {
   end(): Promise<void>;
 }
 
-export function createTestProcess(): TestProcess {
+export function createTestProcess({ env = {} }: TestProcessOptions = {}): TestProcess {
   let child: ChildProcess | undefined;
   let runs = 0;
 
   async function start(): Promise<ChildProcess> {
-    const options = "--experimental-vm-modules --disable-warning=ExperimentalWarning";
+    const options = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"];
+    if (env.PLAT_SOURCE_MUTANT) options.push("--import", join(repository, "test/mutation/mutant.ts"));
     const started = startChild([join(import.meta.dirname, "testProcess.ts")], {
       cwd: repository,
       // The output of tests is discarded.
@@ -52,7 +60,8 @@ export function createTestProcess(): TestProcess {
         ...process.env,
         GRAPHILE_ENV: "test",
         NODE_COMPILE_CACHE: join(repository, "node_modules/.cache/node"),
-        NODE_OPTIONS: options,
+        NODE_OPTIONS: options.join(" "),
+        ...env,
       },
     });
     const [answer] = await Promise.race([
@@ -77,7 +86,7 @@ export function createTestProcess(): TestProcess {
     child ??= await start();
     const running = child;
     const over = new AbortController();
-    const tooLong = AbortSignal.timeout(runWithinMs);
+    const tooLong = AbortSignal.timeout(asked.withinMs ?? 240_000);
     const signal = AbortSignal.any([over.signal, tooLong]);
     try {
       running.send(asked);
@@ -92,8 +101,8 @@ export function createTestProcess(): TestProcess {
       return answer;
     } catch (error) {
       child = undefined;
-      // Its tests wait, and it exits when they time out.
-      if (running.connected) running.disconnect();
+      // Its tests wait, or its code never ends. The next set-up stops its cluster.
+      await killChild(running);
       if (tooLong.aborted) return { failed: "took too long", late: true };
       throw error;
     } finally {

@@ -2,10 +2,10 @@
  * Stryker's runner of Jest, which for a mutant runs all test files that import the mutated one, whatever tests of them it is about, to their
  * end. This one runs the files of the tests that execute the mutant, those first that take the least time, until one of them fails.
  */
-import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { declareFactoryPlugin, PluginKind } from "@stryker-mutator/api/plugin";
 import { strykerPlugins as plugins } from "@stryker-mutator/jest-runner";
+import { isSampled } from "./sample.ts";
 
 export { strykerValidationSchema } from "@stryker-mutator/jest-runner";
 
@@ -17,10 +17,6 @@ const withinMs = 120_000;
 const mutantWithinMs = 20_000;
 /** One in this number of mutants is run; see run.ts. */
 const sampleOf = Number(process.env.PLAT_MUTATION_SAMPLE ?? 1);
-
-/** Whether a mutant is in the sample, evenly spread over all files and kinds. */
-const isSampled = (/** @type {string} */ id) =>
-  createHash("sha256").update(id).digest().readUInt32BE() % sampleOf === 0;
 
 function createRunner(injector) {
   const runner = factory(injector);
@@ -60,7 +56,8 @@ function createRunner(injector) {
   };
   runner.mutantRun = async (options) => {
     // What has this status does not count.
-    if (!isSampled(options.activeMutant.id)) return { status: "error", errorMessage: "not in the sample" };
+    if (!isSampled(options.activeMutant.id, sampleOf))
+      return { status: "error", errorMessage: "not in the sample" };
     const wanted = new Set(options.testFilter);
     testTimeout = mutantWithinMs;
     testFiles =

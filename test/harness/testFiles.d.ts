@@ -1,0 +1,1 @@
+export function testFiles(options: { long: boolean }): { database: string[]; unit: string[] };
