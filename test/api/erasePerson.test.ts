@@ -226,6 +226,31 @@ describe("a lead", () => {
     await work();
     expect(await tablesContaining(world.owner, traces)).toEqual({});
   });
+
+  test("who has one name, and neither an address nor a number, is sought in no text", async () => {
+    const { owen, project, owner } = world;
+    const lead = await createLead(owen, { projectId: project.id, name: "Cher" });
+    await createIn(owen)("createAppointment", {
+      leadId: world.leads.open.id,
+      type: "DESIGN_STUDIO",
+      startsAt: "2031-06-01T15:00:00Z",
+      endsAt: "2031-06-01T16:00:00Z",
+      notes: "Brings a friend",
+    });
+    const { id } = await erase(owen, { leadId: lead.id });
+    await work();
+    const { rows } = await owner.query("select status, removed from app_public.erasures where id = $1", [id]);
+    expect(rows).toEqual([
+      {
+        status: "COMPLETED",
+        removed: [expect.objectContaining({ record: "leads" }), { record: "events", count: 1 }],
+      },
+    ]);
+    const { rows: others } = await owner.query(
+      "select notes from app_public.appointments where starts_at = '2031-06-01T15:00:00Z'",
+    );
+    expect(others).toEqual([{ notes: "Brings a friend" }]);
+  });
 });
 
 describe("a buyer", () => {
