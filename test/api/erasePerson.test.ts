@@ -251,6 +251,32 @@ describe("a lead", () => {
     );
     expect(others).toEqual([{ notes: "Brings a friend" }]);
   });
+
+  test("is sought in texts as whole words and whole addresses", async () => {
+    const { owen, project, owner } = world;
+    const lead = await createLead(owen, { projectId: project.id, name: "Al Li", email: "jo@li.example" });
+    const text = [
+      "In real life, Kal Li and Al Lima. Others: banjo@li.example, ban.jo@li.example, jo@li.example.org",
+      "Al Li called; al li's and Al Lis home. Write to jo@li.example.",
+      "Al Li",
+    ].join("\n");
+    await createIn(owen)("createLeadNote", { leadId: world.leads.open.id, text });
+    await erase(owen, { leadId: lead.id });
+    await work();
+    const expected = [
+      "In real life, Kal Li and Al Lima. Others: banjo@li.example, ban.jo@li.example, jo@li.example.org",
+      "[erased] called; [erased]'s and [erased]s home. Write to [erased].",
+      "[erased]",
+    ].join("\n");
+    const { rows } = await owner.query(
+      "select text from app_public.lead_notes where text like 'In real life%'",
+    );
+    expect(rows).toEqual([{ text: expected }]);
+    const { rows: events } = await owner.query(
+      "select data ->> 'text' as text from app_public.events where name = 'lead_note.created' and data ->> 'text' like 'In real life%'",
+    );
+    expect(events).toEqual([{ text: expected }]);
+  });
 });
 
 describe("a buyer", () => {

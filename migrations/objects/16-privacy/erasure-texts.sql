@@ -19,13 +19,18 @@ comment on function app_private.texts_of_person(jsonb) is
 
 create function app_private.text_pattern(texts text[]) returns text
 language sql immutable as $$
-  select format('(?<!")(%1$s)|(%1$s)(?!")', string_agg(regexp_replace(trim(both '"' from to_json(t)::text),
-    '([][\\.^$*+?(){}|-])', '\\\1', 'g'), '|' order by length(t) desc, t)) from unnest(texts) t
+  -- In JSON, line breaks and the like end in a letter or digit.
+  select format('(?<!")(%1$s)|(%1$s)(?!")', string_agg(format(case
+      when t like '%@%' then '((?<![[:alnum:]._%%+-])|(?<=\\[bfnrt]|\\u[0-9a-f]{4}))%s(?![.]?[[:alnum:]-])'
+      else '((?<![[:alnum:]])|(?<=\\[bfnrt]|\\u[0-9a-f]{4}))%s(?=s?([^[:alnum:]]|$))' end,
+      regexp_replace(trim(both '"' from to_json(t)::text), '([][\\.^$*+?(){}|-])', '\\\1', 'g')),
+    '|' order by length(t) desc, t)) from unnest(texts) t
   -- An empty pattern would match everywhere.
   having count(*) > 0
 $$;
 comment on function app_private.text_pattern(text[]) is
-  'A regular expression for any of the texts, but not where they are the whole of a JSON string.';
+  'A regular expression for any of the texts as whole words, also in the genitive, and as whole addresses, but not '
+  'where they are the whole of a JSON string.';
 
 create function app_private.erasable_texts() returns table (relation regclass, name name, is_json boolean)
 language sql stable as $$
