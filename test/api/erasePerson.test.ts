@@ -229,7 +229,7 @@ describe("a lead", () => {
 
   test("who has one name, and neither an address nor a number, is sought in no text", async () => {
     const { owen, project, owner } = world;
-    const lead = await createLead(owen, { projectId: project.id, name: "Cher" });
+    const other = await createLead(owen, { projectId: project.id, name: "Cher" });
     await createIn(owen)("createAppointment", {
       leadId: world.leads.open.id,
       type: "DESIGN_STUDIO",
@@ -237,7 +237,7 @@ describe("a lead", () => {
       endsAt: "2031-06-01T16:00:00Z",
       notes: "Brings a friend",
     });
-    const { id } = await erase(owen, { leadId: lead.id });
+    const { id } = await erase(owen, { leadId: other.id });
     await work();
     const { rows } = await owner.query("select status, removed from app_public.erasures where id = $1", [id]);
     expect(rows).toEqual([
@@ -254,14 +254,14 @@ describe("a lead", () => {
 
   test("is sought in texts as whole words and whole addresses", async () => {
     const { owen, project, owner } = world;
-    const lead = await createLead(owen, { projectId: project.id, name: "Al Li", email: "jo@li.example" });
+    const other = await createLead(owen, { projectId: project.id, name: "Al Li", email: "jo@li.example" });
     const text = [
       "In real life, Kal Li and Al Lima. Others: banjo@li.example, ban.jo@li.example, jo@li.example.org",
       "Al Li called; al li's and Al Lis home. Write to jo@li.example.",
       "Al Li",
     ].join("\n");
     await createIn(owen)("createLeadNote", { leadId: world.leads.open.id, text });
-    await erase(owen, { leadId: lead.id });
+    await erase(owen, { leadId: other.id });
     await work();
     const expected = [
       "In real life, Kal Li and Al Lima. Others: banjo@li.example, ban.jo@li.example, jo@li.example.org",
