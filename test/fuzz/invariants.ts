@@ -36,6 +36,9 @@ const checks: Record<string, string> = {
     select f.organization_id, sum(f.filesize), max(u.bytes) from app_private.stored_files f
     left join app_private.storage_used u on u.owner_id = f.organization_id
     where f.organization_id is not null group by f.organization_id having sum(f.filesize) is distinct from max(u.bytes)`,
+  "no job fails": `
+    select t.identifier, j.payload, j.attempts, j.last_error from graphile_worker._private_jobs j
+    join graphile_worker._private_tasks t on t.id = j.task_id where j.last_error is not null`,
   "nothing is uploaded for ever": "select checksum from app_private.stored_files where pending > 0",
 };
 
