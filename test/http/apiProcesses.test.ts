@@ -151,7 +151,9 @@ test("metrics come from the processes that answer within a second, and nothing w
   const answering = workers().find(({ id }) => !isSilent.has(id))!;
   const found = metrics();
   expect((await found).flat()).toEqual([expect.objectContaining({ pid: answering.process.pid })]);
-  const late = timed.mock.calls.flatMap(([, ms], n) => (ms === 1_000 ? [timed.mock.results[n]!.value] : []));
+  const late = timed.mock.calls.flatMap(([, ms], n) =>
+    ms === 1_000 ? [timed.mock.results[n]!.value as NodeJS.Timeout] : [],
+  );
   expect(late).toHaveLength(2);
   for (const timer of late) expect(cleared).toHaveBeenCalledWith(timer);
 });
