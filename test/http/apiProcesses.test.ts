@@ -26,13 +26,16 @@ export interface Behaviour {
 const entry = join(import.meta.dirname, "apiProcess.ts");
 let running: ApiProcesses | undefined;
 
+const workers = () => Object.values(cluster.workers ?? {}) as Worker[];
+
 afterEach(async () => {
   jest.restoreAllMocks();
   await running?.stop();
   running = undefined;
+  // What a failed start has left.
+  for (const worker of workers()) worker.process.kill("SIGKILL");
+  await until(() => workers().length === 0);
 });
-
-const workers = () => Object.values(cluster.workers ?? {}) as Worker[];
 
 /** The id that the next process gets. */
 let nextId = 1;
