@@ -62,8 +62,10 @@ interface Inside {
 type Answer = { status: number; headers: Headers; json: any };
 
 interface Agents extends AsyncDisposable {
-  /** What the GraphQL endpoint answers; undefined when the caller has gone. */
-  answer: object | undefined;
+  /** What the GraphQL endpoint answers; an error that it throws, undefined when the caller has gone. */
+  answer: object | Error | undefined;
+  /** Lines of the log, parsed. */
+  readonly log: Record<string, unknown>[];
   readonly inside: Inside[];
   post(body: unknown, headers?: Record<string, string>): Promise<Answer>;
   call(name: string, args: object, headers?: Record<string, string>): Promise<any>;
@@ -73,7 +75,8 @@ interface Agents extends AsyncDisposable {
 async function startAgents(): Promise<Agents> {
   const inside: Inside[] = [];
   const app = express();
-  const log = pino({ level: "silent" });
+  const lines: Agents["log"] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
   app.use(requestId(beginner(log as never, new Map())), express.raw({ type: () => true }));
   app.use((request, _response, next) => {
     requestState(request).claims = { userId: "u1", tokenId: "t1" } as never;
@@ -84,6 +87,7 @@ async function startAgents(): Promise<Agents> {
     "/mcp",
     mcp(deps, async (request: Request) => {
       inside.push({ body: request.body, headers: request.headers, state: requestState(request) });
+      if (agents.answer instanceof Error) throw agents.answer;
       return agents.answer && JSON.stringify(agents.answer);
     }),
   );
@@ -93,6 +97,7 @@ async function startAgents(): Promise<Agents> {
   const { port } = server.address() as AddressInfo;
   const agents: Agents = {
     answer: {},
+    log: lines,
     inside,
     async post(body, headers = {}) {
       const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
@@ -261,6 +266,29 @@ describe("the protocol", () => {
     const answer = await agents.call("query", { document: "{ leads { id } }" });
     expect(answer).toMatchObject({ isError: true, content: [{ text: "The caller has gone." }] });
   });
+});
+
+test("a request that fails as a whole is refused without its reason, which is logged", async () => {
+  await using agents = await startAgents();
+  agents.answer = new TypeError("secret");
+  const document = "{ leads { id } }";
+  const failed = await agents.call("query", { document });
+  expect(failed).toMatchObject({
+    isError: true,
+    structuredContent: { errors: [{ code: "INTERNAL", requestId: agents.inside[0]!.state.id }] },
+  });
+  expect(JSON.stringify(failed)).not.toContain("secret");
+  expect(agents.log).toMatchObject([
+    { level: 50, event: "http.failed", err: { name: "TypeError", message: "secret" } },
+  ]);
+  expect([...agents.inside[0]!.state.errorCodes]).toEqual(["INTERNAL"]);
+  agents.answer = new CodedError("RATE_LIMITED", "Too many requests.", { retryAfterSeconds: 3 });
+  const refused = await agents.call("query", { document });
+  const requestId = agents.inside[1]!.state.id;
+  expect(refused).toEqual(
+    refusal({ message: "Too many requests.", retryAfterSeconds: 3, requestId, code: "RATE_LIMITED" }),
+  );
+  expect(agents.log).toHaveLength(1);
 });
 
 describe("search_schema and validate", () => {
