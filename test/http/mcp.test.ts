@@ -72,7 +72,7 @@ interface Agents extends AsyncDisposable {
 }
 
 /** /mcp of a viewer, with a GraphQL endpoint that answers as the test says. */
-async function startAgents(): Promise<Agents> {
+async function startAgents(of = schema): Promise<Agents> {
   const inside: Inside[] = [];
   const app = express();
   const lines: Agents["log"] = [];
@@ -82,7 +82,7 @@ async function startAgents(): Promise<Agents> {
     requestState(request).claims = { userId: "u1", tokenId: "t1" } as never;
     next();
   });
-  const deps = { authenticate: (() => {}) as never, schema: () => schema, secret, baseUrl };
+  const deps = { authenticate: (() => {}) as never, schema: () => of, secret, baseUrl };
   app.post(
     "/mcp",
     mcp(deps, async (request: Request) => {
@@ -430,6 +430,13 @@ describe("propose", () => {
       expect(agents.inside).toEqual([]);
     },
   );
+
+  test("a schema without mutations has none to propose", async () => {
+    await using agents = await startAgents(buildSchema("type Query { ok: Boolean }"));
+    expect(await agents.call("propose", { mutation: "createLead", input: {} })).toMatchObject(
+      badInput("There is no such mutation; find one with search_schema.", "mutation"),
+    );
+  });
 
   test.each([
     ["{ id } touch { id }", /^Specify the fields of the result in one pair of braces/],
