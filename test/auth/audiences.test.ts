@@ -115,6 +115,17 @@ test("of a connection, the token is known after a look-up, and read again if the
   );
 });
 
+test("a token that a look-up does not find is known no longer", async () => {
+  jest.spyOn(Date, "now").mockReturnValue(now * 1_000);
+  const rows: unknown[] = [session];
+  const { authenticate } = authenticator("API", rows);
+  await authenticate(`Bearer ${login}`);
+  expect(authenticate.known(`Bearer ${login}`, undefined, {})).toBeDefined();
+  rows.length = 0;
+  expect(await refusal(authenticate(`Bearer ${login}`))).toContain("UNAUTHENTICATED");
+  expect(authenticate.known(`Bearer ${login}`, undefined, {})).toBeUndefined();
+});
+
 test("the bearer of a token is looked up each time, with its expiry; nobody bears none", async () => {
   const { authenticate, queries } = authenticator("API", [session]);
   expect(await authenticate.bearer(undefined, undefined)).toBeUndefined();
