@@ -12,16 +12,7 @@ import {
   type MetricValues,
 } from "../../src/http/apiProcesses.ts";
 import { until } from "../harness/until.ts";
-
-/** How processes behave, by their ids. */
-export interface Behaviour {
-  /** Those that exit before they are ready: with code 3, or by a signal. */
-  exits?: ReadonlyMap<number, "code" | "signal">;
-  /** Those that never answer a question for metrics. */
-  isSilent?: ReadonlySet<number>;
-  /** A value that JSON cannot represent. */
-  marks?: Date;
-}
+import type { Behaviour } from "./apiProcess.ts";
 
 const entry = join(import.meta.dirname, "apiProcess.ts");
 let running: ApiProcesses | undefined;

@@ -284,9 +284,9 @@ test("a request that fails as a whole is refused without its reason, which is lo
   expect([...agents.inside[0]!.state.errorCodes]).toEqual(["INTERNAL"]);
   agents.answer = new CodedError("RATE_LIMITED", "Too many requests.", { retryAfterSeconds: 3 });
   const refused = await agents.call("query", { document });
-  const requestId = agents.inside[1]!.state.id;
+  const { id } = agents.inside[1]!.state;
   expect(refused).toEqual(
-    refusal({ message: "Too many requests.", retryAfterSeconds: 3, requestId, code: "RATE_LIMITED" }),
+    refusal({ message: "Too many requests.", retryAfterSeconds: 3, requestId: id, code: "RATE_LIMITED" }),
   );
   expect(agents.log).toHaveLength(1);
 });
