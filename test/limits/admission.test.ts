@@ -133,6 +133,21 @@ describe("a semaphore", () => {
     semaphore.tryAcquire(stranger)!();
   });
 
+  test("takes from the longest queue of a full group, whichever was first", async () => {
+    const semaphore = new FairSemaphore({ capacity: 1, queuePerGroup: 4 });
+    const of = (key: string) => semaphore.acquire({ group: "sign-up", key });
+    const release = await semaphore.acquire(ann);
+    const short = of("a");
+    const long = [1, 2, 3].map(() => of("b"));
+    const taken = long[2]!.catch((error: unknown) => error);
+    const last = of("c");
+    expect(await taken).toMatchObject({ code: "RATE_LIMITED" });
+    expect(semaphore.numbers).toEqual({ held: 1, waiting: 4 });
+    release();
+    for (const one of [short, long[0]!, last, long[1]!]) (await one)();
+    expect(semaphore.numbers).toEqual({ held: 0, waiting: 0 });
+  });
+
   test("says when to come again: after a fifth of the time that it has let wait", async () => {
     jest.useFakeTimers();
     const semaphore = new FairSemaphore({ capacity: 1, timeoutMs: 15_001 });
