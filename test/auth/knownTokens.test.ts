@@ -114,3 +114,13 @@ test("up to 20,000,000 characters of access are cached, of the most recently use
   keepLarge("e", 1);
   expect(["a", "b", "d", "e"].filter((key) => known.find(key))).toEqual(["d", "e"]);
 });
+
+test("the access of a token that was looked up again meanwhile counts for nothing", () => {
+  const known = new KnownTokens();
+  known.keep("a", token);
+  const before = known.find("a")!;
+  known.keep("a", { ...token, claims: { ...claims, readOnly: true } });
+  known.keepAccess("a", before, access("x".repeat(20_000_001)));
+  expect(known.find("a")).toMatchObject({ claims: { readOnly: true }, access: undefined });
+  expect(before.access).toBeUndefined();
+});

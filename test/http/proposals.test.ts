@@ -70,6 +70,70 @@ test("a search finds the exact name first, then those with most of the words, th
   ]);
 });
 
+test("words are parts of names, in any number, of any case, also in descriptions", () => {
+  const names = buildSchema(/* GraphQL */ `
+    type Query {
+      a: Int
+    }
+    type Mutation {
+      "Sends a MAIL to the buyers."
+      sendInvoice: Int
+      call: Int
+    }
+    "Letters by POST."
+    type PDFDocument {
+      a: Int
+    }
+    type Version12 {
+      a: Int
+    }
+    type Version1 {
+      a: Int
+    }
+    type Address {
+      a: Int
+    }
+    type ConnectionPool {
+      a: Int
+    }
+    type My__Type {
+      a: Int
+    }
+    type Release {
+      a: Int
+    }
+    type Releasing {
+      a: Int
+    }
+    type Tower {
+      a: Int
+    }
+    type Towed {
+      a: Int
+    }
+  `);
+  const namesOf = (query: string) => searchSchema(names, query).map(({ name }) => name);
+  // The exact name is first, whatever is around it, and only once.
+  expect(namesOf("  version1 ")[0]).toBe("Version1");
+  expect(namesOf("version 12")[0]).toBe("Version12");
+  // An abbreviation is a word.
+  expect(namesOf("document")).toEqual(["PDFDocument"]);
+  expect(namesOf("PDF")).toEqual(["PDFDocument"]);
+  // A word of the description decides between equal ones, in capitals too.
+  expect(namesOf("invoice mail call")).toEqual(["sendInvoice", "call"]);
+  expect(searchSchema(names, "post pdf").map(({ name }) => name)[0]).toBe("PDFDocument");
+  // Nothing but a plural loses its last letter.
+  for (const query of ["addresses", "address"]) expect(namesOf(query)).toEqual(["Address"]);
+  // Suffixes of derived types are listed where they are no suffix.
+  expect(namesOf("connection")).toEqual(["ConnectionPool"]);
+  expect(namesOf("my type")).toEqual(["My__Type"]);
+  // Words of more than five letters are related without their last one.
+  expect(namesOf("releases")).toEqual(["Release", "Releasing"]);
+  expect(namesOf("tower")).toEqual(["Tower"]);
+  // Nothing is found for a text without words.
+  expect(namesOf("?!")).toEqual([]);
+});
+
 test("operations have their inputs, and types their fields", () => {
   const [created] = searchSchema(schema, "createLead", "mutation");
   expect(created).toEqual({
@@ -227,4 +291,39 @@ test("ids of new records and times differ each time, and do not count", () => {
   expect(fingerprint(without("00000000-0000-4000-8000-000000000001"))).toBe(
     fingerprint(without("00000000-0000-4000-8000-000000000002")),
   );
+});
+
+test("records that existed a second before the first new one are told apart", () => {
+  const at = 1_780_000_000_000;
+  const of = (ms: number, tail: string) =>
+    fingerprint(eventsOf(event("lead.updated", idOf(ms, tail)), event("lead.created", idOf(at, "a"))));
+  for (const existing of [at - 1_001, at - 10_000, at - 60_000])
+    expect(of(existing, "1")).not.toBe(of(existing, "2"));
+  expect(of(at - 1_000, "1")).toBe(of(at - 1_000, "2"));
+});
+
+test("effects are the same if their members have another order, but not if lists have other elements", () => {
+  const of = (data: object) => fingerprint(eventsOf(event("lead.updated", old, data)));
+  expect(of({ a: 1, b: 2, c: 3 })).toBe(of({ c: 3, a: 1, b: 2 }));
+  expect(of({ a: 1, b: 2, c: 3 })).toBe(of({ b: 2, c: 3, a: 1 }));
+  const all = [
+    { list: [1, 23] },
+    { list: [12, 3] },
+    { list: { 0: 1, 1: 23 } },
+    { list: [null] },
+    { list: [] },
+    { list: [[]] },
+    { list: "2026-01-01" },
+  ];
+  expect(new Set(all.map(of)).size).toBe(all.length);
+  // What JSON does not have is null in a list, and nothing in an object.
+  expect(of({ list: [undefined] })).toBe(of({ list: [null] }));
+  expect(of({ list: undefined })).toBe(of({}));
+});
+
+test("a moment is none other than a text that is a moment", () => {
+  const of = (text: string) => fingerprint(eventsOf(event("lead.updated", old, { text })));
+  expect(of("2026-01-02T03:04:05Z")).toBe(of("2027-11-12T13:14:15.678Z"));
+  expect(of("at 2026-01-02T03:04:05Z")).not.toBe(of("at "));
+  expect(of("2026-01-02T03:04Z")).not.toBe(of("2026-01-02T03:05Z"));
 });

@@ -54,3 +54,36 @@ test("at most twenty are reported", () => {
   const projects = Array.from({ length: 50 }, () => project);
   expect(found("{ projects(first: 50) { leads { name } } }", { projects })).toHaveLength(20);
 });
+
+test("the lists of an operation are those of its name, and found once", () => {
+  const document = parse(
+    "query a { projects { title } } query b($n: Int, $m: Int = null) { p: project { leads(first: $n) { name } } projects(first: $m) { title } } mutation c { x }",
+  );
+  expect(defaultPages(schema, document, "a")).toEqual([{ keys: ["projects"], first: 3 }]);
+  const ofB = [
+    { keys: ["p", "leads"], first: 2, variable: "n" },
+    { keys: ["projects"], first: 3, variable: "m" },
+  ];
+  expect(defaultPages(schema, document, "b")).toEqual(ofB);
+  for (const name of ["c", "d", null, undefined]) expect(defaultPages(schema, document, name)).toEqual([]);
+  expect(defaultPages(schema, document, "b")).toBe(defaultPages(schema, document, "b"));
+});
+
+test("a variable with a value, and one without, decide for their list only", () => {
+  const text = "query ($n: Int) { project { leads(first: $n) { name } } projects { title } }";
+  const data = { project, projects: [project, project, project] };
+  const projects = { path: ["projects"], first: 3 };
+  expect(found(text, data, { n: 2 })).toEqual([projects]);
+  expect(found(text, data, { n: 0 })).toEqual([projects]);
+  expect(found(text, data, { m: 2 })).toEqual([{ path: ["project", "leads"], first: 2 }, projects]);
+});
+
+test("what an answer does not have is no list, and a longer list is none that was cut", () => {
+  const text = "{ projects { leads { name } } }";
+  for (const data of [null, undefined, {}, { projects: "x" }, { projects: [null, 1, {}] }])
+    expect(found(text, data).filter(({ path }) => path.length > 1)).toEqual([]);
+  expect(found(text, { projects: [null, project, null, null] })).toEqual([
+    { path: ["projects", 1, "leads"], first: 2 },
+  ]);
+  expect(found(text, { projects: [{ leads: [lead, lead, lead] }] })).toEqual([]);
+});

@@ -16,5 +16,8 @@ export default class extends Realm {
     if (event.name === "test_done" && event.test.errors.length > 0) this.#failed = true;
     if (event.name === "test_start" && (this.#failed || measuring.test(event.test.name)))
       event.test.mode = "skip";
+    // Otherwise, what the next file executes when it is loaded would count as executed by the skipped test.
+    const { __stryker__: counts } = this.global as { __stryker__?: { currentTestId?: string | undefined } };
+    if (event.name === "test_skip" && counts) counts.currentTestId = undefined;
   };
 }

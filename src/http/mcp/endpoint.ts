@@ -15,6 +15,7 @@ import { parseGraphQLRequest } from "../graphqlRequest.ts";
 import { parseJson } from "../jsonText.ts";
 import { scheduledBySize } from "../largeBodies.ts";
 import { beginRequest, requestState } from "../requestState.ts";
+import { failureForLog, toCodedError, viewerOf } from "../toCodedError.ts";
 import { createProposals } from "./proposals.ts";
 import { registerTools, type InsideAnswer, type InsideRequest } from "./tools.ts";
 
@@ -116,6 +117,17 @@ function insideRequest(request: Request, received: InsideRequest): Request {
   return inside;
 }
 
+/** What tools refuse with when a request fails as a whole: the protocol would pass on the message of any error. */
+function failureOf(error: unknown, request: Request): CodedError {
+  const { id, constraintMessages, claims, errorCodes, log } = requestState(request);
+  const coded = toCodedError(error, constraintMessages, viewerOf(claims));
+  errorCodes.add(coded.code);
+  const failure = failureForLog(coded);
+  if (failure) log.error({ event: "http.failed", ...failure }, "The request failed.");
+  const { code, message, extensions } = coded;
+  return new CodedError(code, message, { ...extensions, requestId: id });
+}
+
 /**
  * Requests of one message after the other: earlier revisions of the protocol send up to a hundred in one body, whose
  * answers are all in memory until the last one is there.
@@ -168,7 +180,9 @@ export function mcp(deps: McpDeps, answerInside: AnswerInside): RequestHandler {
     );
     const schema = await deps.schema();
     const ask = oneByOne(async (received: InsideRequest): Promise<[InsideAnswer, number]> => {
-      const text = await answerInside(insideRequest(request, received), response);
+      const text = await answerInside(insideRequest(request, received), response).catch((error: unknown) => {
+        throw failureOf(error, request);
+      });
       if (text === undefined) throw new Error("The caller has gone.");
       return [JSON.parse(text) as InsideAnswer, text.length];
     });

@@ -21,9 +21,11 @@ interface Entry {
 const MOST_CHARACTERS = 24_000;
 const MOST_FOUND = 12;
 
-/** Splits `createLead` into create, lead. */
+/** Splits `createLeads` into create, lead; the last letter of `address` is no plural. */
 const wordsOf = (text: string): string[] =>
-  (text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []).map((word) => word.toLowerCase().replace(/s$/, ""));
+  (text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []).map((word) =>
+    word.toLowerCase().replace(/(?<!s)s$/, ""),
+  );
 
 /** Common prefix of related words: reserve, reservation. */
 const stemOf = (word: string): string => (word.length > 5 ? word.slice(0, -1) : word);
