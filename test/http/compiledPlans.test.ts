@@ -14,7 +14,7 @@ import { findRequestState } from "../../src/http/requestState.ts";
 import { transportPreset } from "../../src/http/transportPreset.ts";
 import { startServer, tokens } from "./server.ts";
 
-const closing: (() => Promise<unknown>)[] = [];
+const closing: (() => PromiseLike<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });

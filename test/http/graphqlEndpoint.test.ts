@@ -16,7 +16,7 @@ import { requestState } from "../../src/http/requestState.ts";
 import { until } from "../harness/until.ts";
 import { faults, startServer, tokens } from "./server.ts";
 
-const closing: (() => Promise<unknown>)[] = [];
+const closing: (() => PromiseLike<unknown>)[] = [];
 afterEach(async () => {
   delete faults.resolver;
   jest.restoreAllMocks();
@@ -137,7 +137,7 @@ test.each<[string, (work: OperationWork) => void]>([
     return json(textOf(length));
   });
   expect((await server.graphql("{ ok }")).text).toHaveLength(queryLimits.bytes);
-  expect((await lineOf(server.log)).errorCodes).toBeUndefined();
+  expect((await lineOf(server.log))!["errorCodes"]).toBeUndefined();
   server.log.length = 0;
   length += 1;
   const { status, json: body, headers } = await server.graphql("{ ok }");

@@ -51,7 +51,7 @@ const newSchema = () =>
   });
 
 let schema: GraphQLSchema;
-const closing: (() => Promise<unknown>)[] = [];
+const closing: (() => PromiseLike<unknown>)[] = [];
 beforeEach(() => {
   schema = newSchema();
 });
@@ -159,7 +159,7 @@ test.each([
   const held = timers.mock.calls.findIndex(([, after]) => after === ms);
   expect(held).toBeGreaterThanOrEqual(0);
   // Which keeps the process from nothing.
-  expect(timers.mock.results[held]!.value.hasRef()).toBe(false);
+  expect((timers.mock.results[held]!.value as NodeJS.Timeout).hasRef()).toBe(false);
   if (ms > 1_000) timers.mock.calls[held]![0]();
   await until(() => introspections.numbers.held === 0);
 });

@@ -6,7 +6,7 @@ import { statementReaders, type StatementsDeps } from "../../src/http/operationS
 import { beginRequest, requestState, type RequestState } from "../../src/http/requestState.ts";
 import { startServer, tokens } from "./server.ts";
 
-const closing: (() => Promise<unknown>)[] = [];
+const closing: (() => PromiseLike<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
