@@ -398,6 +398,22 @@ test("the place of an operation is free again before its response is sent, and a
   expect(held).toEqual([1]);
 });
 
+test("the place of a planned operation is free again before its response is sent, too", async () => {
+  const held: number[] = [];
+  const server = await given((request) => {
+    const response = request.res!;
+    const end = response.end.bind(response);
+    response.end = ((...args: unknown[]) => {
+      held.push(operations.numbers.held);
+      return end(...(args as []));
+    }) as never;
+    held.push(operations.numbers.held);
+    return json({ data: {} });
+  });
+  await server.graphql("{ ok }");
+  expect(held).toEqual([1, 0]);
+});
+
 test("an operation whose client leaves while it waits is not executed", async () => {
   const executed = jest.fn(() => json({ data: {} }));
   const server = await given(executed);
