@@ -307,6 +307,15 @@ test("the response of a compiled query has its tag and position, unless its toke
   expect(other.headers).not.toHaveProperty("etag");
 });
 
+test("a client that has the current response is told so, and the query is not answered", async () => {
+  const answerCompiled = jest.fn(async () => "{}");
+  const tagOf = async () => ({ text: 'W/"current"', reached: 5n });
+  const server = await start(compiled(undefined, { tagOf, answerCompiled }));
+  const { status, text, headers } = await server.graphql("{ ok }", {}, { "if-none-match": 'W/"current"' });
+  expect([status, text, headers.etag]).toEqual([304, "", 'W/"current"']);
+  expect(answerCompiled).not.toHaveBeenCalled();
+});
+
 test("a query without a compiled form is neither looked up by tag nor answered without its plan", async () => {
   const tagOf = jest.fn(async () => ({ text: 'W/"current"', reached: 5n }));
   const answerCompiled = jest.fn(async () => "{}");

@@ -536,6 +536,17 @@ test("a hundred subscriptions that failed leave place for others", async () => {
   expect(client.readyState).toBe(WebSocket.OPEN);
 });
 
+test("a connection that never has a subscription is closed with the reason", async () => {
+  const waits = jest.spyOn(globalThis, "setTimeout");
+  const { connect } = await start(endless().app);
+  const { client, closed } = await connect();
+  await greet(client);
+  const end = waits.mock.calls.find(([, ms]) => ms === 65_000)![0];
+  jest.restoreAllMocks();
+  end();
+  expect(await closed).toEqual([1000, "Idle"]);
+});
+
 test("a connection that closes leaves no timer of its idleness behind", async () => {
   const waits = jest.spyOn(globalThis, "setTimeout");
   const ends = jest.spyOn(globalThis, "clearTimeout");
