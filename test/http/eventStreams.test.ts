@@ -3,13 +3,16 @@
  * one.
  */
 import { EventEmitter } from "node:events";
+import { get } from "node:https";
 import type { Response } from "express";
 import { afterEach, expect, jest, test } from "@jest/globals";
 import { OperationWork } from "../../src/admission/operationWork.ts";
 import { partyOf } from "../../src/admission/party.ts";
+import { requests } from "../../src/admission/semaphores.ts";
 import { queryLimits } from "../../src/admission/queryLimits.ts";
-import { CodedError } from "../../src/base/errors.ts";
+import { CodedError, internalMessage } from "../../src/base/errors.ts";
 import { Positions } from "../../src/database/position.ts";
+import type { Language } from "../../src/messages/catalogue.ts";
 import type { RequestState, SubscriptionResult } from "../../src/http/requestState.ts";
 import { answerOnce, writeSubscription } from "../../src/http/subscription.ts";
 import type { EventStream } from "../../src/live/eventStream.ts";
@@ -54,7 +57,7 @@ const next = (value: unknown) => `event: next\ndata: ${JSON.stringify(value)}\n\
 
 type Answers = (work: OperationWork, state: RequestState) => AsyncIterableIterator<SubscriptionResult>;
 
-function subscription(answers: Answers, positions?: Positions) {
+function subscription(answers: Answers, positions?: Positions, language: Language = "en") {
   const response = new Written();
   const state = { id: "r1", errorCodes: new Set<string>() } as unknown as RequestState;
   const work = new OperationWork(partyOf("u1", undefined));
@@ -62,7 +65,7 @@ function subscription(answers: Answers, positions?: Positions) {
     state,
     work,
     positions,
-    language: "en",
+    language,
   });
   return { response, state, work, done };
 }
@@ -195,6 +198,42 @@ const bearer = {
   facts: { userId: "u1", sessionId: "s1", tokenSha256: null },
   expiresAt: undefined,
 } as never as Awaited<ReturnType<Live["redeem"]>>;
+
+const inGerman =
+  "Ein interner Fehler ist aufgetreten. Versuchen Sie es noch einmal; wenn er wieder auftritt, nennen Sie die Id der Anfrage.";
+
+test("errors of a subscription are in the language of its reader", async () => {
+  const errors = [{ message: internalMessage, extensions: { code: "INTERNAL" } }];
+  const { response, done } = subscription(
+    async function* (_work, own) {
+      yield { data: { a: null }, errors };
+      own.subscriptionError = new CodedError("INTERNAL", internalMessage);
+    },
+    undefined,
+    "de",
+  );
+  await done;
+  const key = "somethingWentWrongOnOurSide";
+  expect(response.texts.slice(1)).toEqual([
+    next({
+      data: { a: null },
+      errors: [{ message: inGerman, extensions: { code: "INTERNAL", key } }],
+    }),
+    next({ errors: [{ message: inGerman, extensions: { code: "INTERNAL", requestId: "r1", key } }] }),
+    complete,
+  ]);
+});
+
+test("after the last event, no comment follows while its reader takes the rest", async () => {
+  jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "queueMicrotask"] });
+  const { response, done } = subscription(async function* () {
+    yield { data: {} };
+  });
+  response.emit = () => true;
+  await done;
+  expect(response.ended).toBe(true);
+  expect(jest.getTimerCount()).toBe(0);
+});
 
 /** Live events without a database; records the calls. */
 function testLive() {
@@ -401,4 +440,65 @@ test("a ticket requires a token, is created by POST, and is not cached", async (
   ]);
   expect(refusal(await ticket({}))).toEqual([401, "UNAUTHENTICATED", undefined, noToken]);
   expect(calls.filter(([name]) => name === "issue")).toHaveLength(1);
+});
+
+/** Sends a request for a stream, which its client gives up as soon as the service waits for a step of it. */
+async function leaveAt(step: "begin" | "open") {
+  const { live, calls } = testLive();
+  const [reached, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const inner = live[step].bind(live) as (...given: unknown[]) => Promise<unknown>;
+  Object.assign(live, {
+    async [step](...given: unknown[]) {
+      reached.resolve();
+      await left.promise;
+      return inner(...given);
+    },
+  });
+  await using server = await startServer({ live });
+  const leaving = get({
+    host: "127.0.0.1",
+    port: server.port,
+    path: "/events/stream?organizationId=o",
+    headers: signedIn,
+    rejectUnauthorized: false,
+  }).on("error", () => {});
+  await reached.promise;
+  leaving.destroy();
+  await until(() => server.log.some(({ event }) => event === "http.request"));
+  left.resolve();
+  await until(() => calls.some(([name]) => name === (step === "open" ? "closed" : "release")));
+  return calls.map(([name]) => name);
+}
+
+test("a reader who leaves before the stream begins keeps no slot, and no stream is opened", async () => {
+  expect(await leaveAt("begin")).toEqual(["bearer", "begin", "take", "release"]);
+});
+
+test("a reader who leaves while the stream is opened closes it", async () => {
+  const names = await leaveAt("open");
+  expect(names.toSorted()).toEqual(["bearer", "begin", "closed", "open", "release", "take"]);
+});
+
+test("a stream is no longer counted among the requests, and is logged with its viewer and its error", async () => {
+  const { live, opened } = testLive();
+  await using server = await startServer({ live, languageOfUser: async () => "de" });
+  const answering = server.send({
+    method: "GET",
+    path: "/events/stream?organizationId=o",
+    headers: signedIn,
+  });
+  const stream = await opened;
+  await until(() => requests.numbers.held === 0);
+  stream.end(new CodedError("INTERNAL", internalMessage));
+  const { text } = await answering;
+  expect(JSON.parse(/event: end\ndata: (.*)\n/.exec(text)![1]!)).toMatchObject({
+    message: inGerman,
+    code: "INTERNAL",
+    key: "somethingWentWrongOnOurSide",
+  });
+  const line = await until(
+    () => server.log.find(({ event }) => event === "http.request"),
+    (found) => found,
+  );
+  expect(line).toMatchObject({ userId: "u1", errorCodes: ["INTERNAL"] });
 });

@@ -1,6 +1,7 @@
 /** Pages behind links of mails, feeds and provider webhooks: their content, their queries, and refusals. */
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "@jest/globals";
+import { CodedError } from "../../src/base/errors.ts";
 import type { Compute } from "../../src/compute/computePool.ts";
 import { calendars } from "../../src/http/calendars.ts";
 import { confirmPage } from "../../src/http/confirm.ts";
@@ -507,6 +508,71 @@ test("the buttons of a link to sign send a code, sign or decline with a proof, a
   for (const fields of [{}, { action: "other" }])
     expect(await press(fields as Record<string, string>)).toEqual(refused(400, "The form is incomplete."));
   expect((await press({ action: "decline", reason: "x".repeat(17_000) })).status).toBe(413);
+});
+
+test("a link to sign names what it links to, and is neither cached nor told to other sites", async () => {
+  const asking = { ...agreement, url: { key: "u", name: "agreement.pdf" }, certificate_url: certified };
+  const { pool, queries } = scriptedDatabase([[/signing_request/, [{ result: asking }]]]);
+  await using server = await startServer({ signing: signingPage({ pool, addresses: addressesOfFiles }) });
+  const { text, headers } = await server.send(get("/sign/abc", { "user-agent": "Browser 1" }));
+  expect(headers).toMatchObject({ "cache-control": "no-store", "referrer-policy": "no-referrer" });
+  expect([...text.matchAll(/<p><a href="(.*?)">(.*?)<\/a><\/p>/g)].map(([, ...link]) => link)).toEqual([
+    ["https://localhost/files/agreement.pdf", "agreement.pdf, version 2"],
+    ["https://localhost/files/certificate.pdf", "Certificate: who signed, when and from where"],
+  ]);
+  expect(text).not.toContain('role="alert"');
+  // Its transaction is that of a visitor of the pages, with the facts that the certificate contains.
+  const settings = JSON.stringify(queries);
+  for (const value of ["plat_anonymous", "UI", "127.0.0.1", "Browser 1", headers["x-request-id"]])
+    expect([value, settings.includes(String(value))]).toEqual([value, true]);
+});
+
+test("of a form to sign, single short texts are used, and faults that nobody can correct are refused", async () => {
+  let fault = new CodedError("NOT_FOUND", "This link is unknown.");
+  const calls: unknown[][] = [];
+  const client = {
+    async query(text: string, values: unknown[] = []) {
+      const [, name] = /app_(?:public|hidden)\.(\w+)\(/.exec(text) ?? [];
+      if (name && Array.isArray(values)) calls.push([name, ...values]);
+      if (name === "try_signing_code") return { rows: [{ result: { proof: "proof-1" } }] };
+      if (name === "sign_agreement" || name === "request_signing_code") throw fault;
+      return { rows: [{ result: agreement }] };
+    },
+    release() {},
+  };
+  const pool = { connect: async () => client, query: client.query } as never;
+  await using server = await startServer({ signing: signingPage({ pool, addresses: addressesOfFiles }) });
+  const press = async (body: string, language = "en") => {
+    calls.length = 0;
+    const { status, text } = await server.send({
+      ...post("/sign/abc"),
+      headers: {
+        accept: "text/html",
+        "accept-language": language,
+        "content-type": "application/x-www-form-urlencoded",
+      },
+      body,
+    });
+    return { status, alert: /<p role="alert"><strong>(.*)<\/strong><\/p>/.exec(text)?.[1] };
+  };
+  expect(await press("action=code")).toEqual({ status: 404, alert: undefined });
+  fault = new CodedError("FORBIDDEN", "No.");
+  expect((await press("action=code")).status).toBe(403);
+  for (const [code, status] of [
+    ["CONFLICT", 409],
+    ["RATE_LIMITED", 429],
+    ["BAD_USER_INPUT", 400],
+    ["PROJECT_ARCHIVED", expect.any(Number)],
+  ] as const) {
+    fault = new CodedError(code, "Not <now>.");
+    expect(await press("action=code")).toEqual({ status, alert: "Not &lt;now&gt;." });
+  }
+  // A field that was sent twice is not a text; a code is cut.
+  await press(`action=sign&code=${"1".repeat(500)}&file=a&file=b&consent=+yes+`);
+  const [tried, signed] = calls;
+  expect(tried![2]).toMatch(/^1{1,100}$/);
+  expect(signed).toEqual(["sign_agreement", "abc", "proof-1", true, ""]);
+  expect((await press("action=other", "de")).alert).toBe("Das Formular ist unvollständig.");
 });
 
 test("a signed notification about text messages is accepted, with an empty response", async () => {

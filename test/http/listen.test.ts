@@ -7,6 +7,7 @@ import { PassThrough } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { Worker } from "node:worker_threads";
 import { afterEach, expect, jest, test } from "@jest/globals";
+import { WebSocket } from "ws";
 import { listen, type ListenOptions } from "../../src/http/listen.ts";
 import { testCertificate } from "../harness/certificate.ts";
 import { until } from "../harness/until.ts";
@@ -339,4 +340,103 @@ test("a renewed certificate is used for new connections, and open ones continue"
   before.socket.write(GET);
   await until(before.text, (text) => text.endsWith("hello"));
   for (const { socket } of [before, after]) socket.destroy();
+});
+
+const answered = async (connection: Awaited<ReturnType<typeof open>>) => {
+  connection.socket.write(GET);
+  await until(connection.text, (text) => text.endsWith("hello"));
+  return /\r\nConnection: (.*)\r\n/i.exec(connection.text())![1];
+};
+
+test("while the service drains, connections are accepted, and closed after their next response", async () => {
+  await using server = await start();
+  const kept = await open(server.port, true);
+  expect(await answered(kept)).toBe("keep-alive");
+  server.drain();
+  for (const isTls of [true, false]) {
+    const other = await open(server.port, isTls);
+    expect(await answered(other)).toBe("close");
+    await other.untilClosed();
+  }
+  kept.socket.write(GET);
+  expect(await kept.untilClosed()).toMatch(/hello[^]*\r\nConnection: close\r\n[^]*hello$/);
+});
+
+test("a response that is running when the service stops closes its connection", async () => {
+  const answers: (() => void)[] = [];
+  const server = await start((request, response) => {
+    if (request.url === "/late") answers.push(() => response.end("late"));
+    else response.end("hello");
+  });
+  const { socket, untilClosed } = await open(server.port);
+  socket.write("GET /late HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  await until(() => answers.length === 1);
+  const closed = server.close(600_000);
+  answers[0]!();
+  expect(await untilClosed()).toMatch(/late/);
+  await closed;
+});
+
+/** The session of a TLS connection to this port, and whether it continues the given one. */
+async function session(port: number, before?: Buffer) {
+  const socket = connectTls({
+    port,
+    host: "127.0.0.1",
+    rejectUnauthorized: false,
+    maxVersion: "TLSv1.2",
+    ...(before && { session: before }),
+  }).on("error", () => {});
+  await once(socket, "secureConnect");
+  const found = { isReused: socket.isSessionReused(), session: socket.getSession()! };
+  socket.destroy();
+  return found;
+}
+
+test("processes with the same ticket keys continue the TLS sessions of each other, and others do not", async () => {
+  const ticketKeys = Buffer.alloc(48, 7);
+  await using first = await start(hello, { ticketKeys });
+  await using second = await start(hello, { ticketKeys });
+  await using other = await start();
+  const begun = await session(first.port);
+  expect(begun.isReused).toBe(false);
+  const continued = [first, second, other].map(({ port }) => session(port, begun.session));
+  expect((await Promise.all(continued)).map(({ isReused }) => isReused)).toEqual([true, true, false]);
+});
+
+test("a WebSocket is opened at its path only; other upgrades are answered as plain requests", async () => {
+  await using server = await start();
+  for (const isTls of [true, false]) {
+    const url = `${isTls ? "wss" : "ws"}://127.0.0.1:${server.port}`;
+    const options = { rejectUnauthorized: false };
+    const client = new WebSocket(`${url}/graphql`, "graphql-transport-ws", options);
+    await once(client, "open");
+    client.send('{"type":"connection_init"}');
+    expect(String((await once(client, "message"))[0])).toBe('{"type":"connection_ack"}');
+    client.terminate();
+    const other = new WebSocket(`${url}/other`, "graphql-transport-ws", options);
+    const [error] = await once(other, "error");
+    expect(error.message).toBe("Unexpected server response: 200");
+  }
+});
+
+test("to stop listening closes WebSockets with the code for it", async () => {
+  const server = await start();
+  const client = new WebSocket(`wss://127.0.0.1:${server.port}/graphql`, "graphql-transport-ws", {
+    rejectUnauthorized: false,
+  });
+  await once(client, "open");
+  const closed = once(client, "close");
+  await server.close(600_000);
+  expect((await closed).map(String)).toEqual(["1001", "Going away"]);
+});
+
+test("the traces of errors are kept after a connection has ended", async () => {
+  await using server = await start();
+  const limit = Error.stackTraceLimit;
+  const { socket, text, untilClosed } = await open(server.port);
+  socket.write(GET);
+  await until(text, (has) => has.endsWith("hello"));
+  socket.end();
+  await untilClosed();
+  expect(Error.stackTraceLimit).toBe(limit);
 });

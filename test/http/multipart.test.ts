@@ -1,5 +1,6 @@
 /** Multipart requests: who may send them, order and number of parts, and files that are refused or truncated. */
 import { once } from "node:events";
+import { request as ask } from "node:https";
 import { connect } from "node:tls";
 import { PassThrough, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -7,7 +8,10 @@ import { expect, test } from "@jest/globals";
 import { CodedError } from "../../src/base/errors.ts";
 import { RefusedFile } from "../../src/files/uploadedFile.ts";
 import { multipartLimits, readMultipart, type TakeFile } from "../../src/http/multipart.ts";
-import type { UploadDeps } from "../../src/http/uploads.ts";
+import type { AppDeps } from "../../src/http/app.ts";
+import { beginRequest, requestState, type RequestState } from "../../src/http/requestState.ts";
+import { createTrustedDocuments } from "../../src/http/trustedDocuments.ts";
+import { uploads, type UploadDeps } from "../../src/http/uploads.ts";
 import { until } from "../harness/until.ts";
 import { startServer, tokens } from "./server.ts";
 
@@ -42,11 +46,17 @@ interface Known {
   released: string[][];
   /** The bodies that were passed to GraphQL. */
   passed: any[];
+  /** Of their requests. */
+  states: Partial<RequestState>[];
 }
 
 /** A server that stores no files; the functions of files can be replaced. */
-async function uploading(files: Partial<UploadDeps["files"]> = {}, deps: Partial<UploadDeps> = {}) {
-  const known: Known = { taken: [], admitted: [], done: 0, released: [], passed: [] };
+async function uploading(
+  files: Partial<UploadDeps["files"]> = {},
+  deps: Partial<UploadDeps> = {},
+  { running, ...others }: Partial<AppDeps> & { running?: Promise<unknown> } = {},
+) {
+  const known: Known = { taken: [], admitted: [], done: 0, released: [], passed: [], states: [] };
   const server = await startServer({
     uploads: {
       files: {
@@ -80,10 +90,17 @@ async function uploading(files: Partial<UploadDeps["files"]> = {}, deps: Partial
     beforeGraphql: [
       (request, _response, next) => {
         known.passed.push(request.body);
+        const state = requestState(request);
+        known.states.push({ operationName: state.operationName, bodyBytes: state.bodyBytes });
+        if (running) {
+          state.running = running;
+          return;
+        }
         expect(request.headers["content-type"]).toBe("application/json");
         next();
       },
     ],
+    ...others,
   });
   const headers = (more: Record<string, string | undefined> = {}) =>
     Object.fromEntries(
@@ -631,4 +648,110 @@ test("a refusal names the part that it refers to, or none", async () => {
     "The file 0 listed in map was not sent.",
     { field: "0" },
   ]);
+});
+
+test("the operation of an upload has a short name in the log, and the size of its largest part", async () => {
+  await using sender = await uploading();
+  const named = async (operationName: string | undefined) => {
+    await sender.send([
+      ["operations", operations({ input: { file: null } }, operationName ? { operationName } : {})],
+      ...sound.slice(1),
+    ]);
+    return sender.known.states.at(-1);
+  };
+  expect(await named("x".repeat(129))).toMatchObject({
+    operationName: "x".repeat(128),
+    bodyBytes: 1_000_000,
+  });
+  expect(await named(undefined)).toMatchObject({ operationName: undefined, bodyBytes: 1_000_000 });
+});
+
+test("a registered document is known before its files arrive", async () => {
+  const asked: unknown[] = [];
+  const query = "mutation ($input: I) { registered(input: $input) }";
+  const documents = createTrustedDocuments({
+    find: async (id) => (id === "known" ? query : undefined),
+    only: false,
+  });
+  await using sender = await uploading(
+    {},
+    {
+      places: async (received) => {
+        asked.push(received.query);
+        return new Map([["variables.input.file", { kind: "storeFile" as never, target: "t", input: {} }]]);
+      },
+    },
+    { documents },
+  );
+  const send = (documentId: string) =>
+    sender.send([
+      ["operations", JSON.stringify({ documentId, variables: { input: { file: null } } })],
+      ...sound.slice(1),
+    ]);
+  expect((await send("known")).status).toBe(200);
+  expect(asked).toEqual([query]);
+  expect(sender.known.passed).toMatchObject([
+    { query, variables: { input: { file: { checksum: "content" } } } },
+  ]);
+  expect((await send("unknown")).json.errors[0].extensions.code).toMatch(/NOT_FOUND|BAD_USER_INPUT/);
+  expect(sender.known.passed).toHaveLength(1);
+});
+
+test("files are released after the operation that may refer to them, even if its client has left", async () => {
+  const running = Promise.withResolvers<void>();
+  await using sender = await uploading({}, {}, { running: running.promise });
+  const leaving = ask({
+    host: "127.0.0.1",
+    port: sender.server.port,
+    path: "/graphql",
+    method: "POST",
+    rejectUnauthorized: false,
+    headers: sender.headers(),
+  }).on("error", () => {});
+  leaving.end(body(sound));
+  await until(() => sender.known.passed.length === 1);
+  leaving.destroy();
+  await until(() => sender.server.log.some(({ event }) => event === "http.request"));
+  expect(sender.known.released).toEqual([]);
+  running.reject(new Error("It failed."));
+  await until(() => sender.known.released.length === 1);
+  expect(sender.known.released).toEqual([["c0ffee"]]);
+});
+
+test.each([
+  ["100 MB", 0, false],
+  ["more than 100 MB", 1, true],
+])("of a refused upload, %s are read before its connection ends", async (_name, more, isEnded) => {
+  const request = Object.assign(new PassThrough(), {
+    headers: { "content-type": "multipart/form-data", "graphql-preflight": "1" },
+  });
+  beginRequest(request as never, { claims: { userId: "u1" }, sentFiles: [] } as unknown as RequestState);
+  const handle = uploads({ files: { release: async () => {} } } as never);
+  await expect(
+    Promise.resolve(handle(request as never, new PassThrough() as never, () => {})),
+  ).rejects.toMatchObject({ message: "The multipart request has no boundary." });
+  const piece = Buffer.alloc(multipartLimits.request / 10);
+  for (let n = 0; n < 10; n += 1) request.emit("data", piece);
+  if (more) request.emit("data", Buffer.alloc(more));
+  expect(request.destroyed).toBe(isEnded);
+  // A connection that breaks meanwhile is no further failure.
+  expect(() => request.emit("error", new Error("reset"))).not.toThrow();
+});
+
+test.each([
+  ["the field of its file, if it has arrived", true],
+  ["the request, if it breaks off", false],
+])("a failure to store a file concerns %s", async (_name, isComplete) => {
+  const failure = new Error("The disk is full.");
+  await using sender = await uploading({
+    take: async (file) => {
+      if (isComplete) await buffer(file);
+      else file.destroy();
+      throw failure;
+    },
+  });
+  const answer = await sender.send(sound);
+  const reasons = sender.known.passed.map(({ variables }) => variables.input.file.reason);
+  expect([answer.status, reasons]).toEqual(isComplete ? [200, [failure]] : [500, []]);
+  expect(sender.known.done).toBe(1);
 });

@@ -26,6 +26,8 @@ const handlers = {
   consent: says("consent"),
   paymentsWebhook: says("payments"),
   messagesWebhook: says("messages"),
+  signing: says("signing"),
+  signingWebhook: says("signingEvents"),
 };
 const routes: [path: string, name: string, methods: string[]][] = [
   ["/files/k/n", "file", ["GET", "HEAD"]],
@@ -38,6 +40,8 @@ const routes: [path: string, name: string, methods: string[]][] = [
   ["/integrations/callback", "consent", ["GET", "POST"]],
   ["/webhooks/payments", "payments", ["POST"]],
   ["/webhooks/messages", "messages", ["POST"]],
+  ["/sign/k", "signing", ["GET", "HEAD", "POST"]],
+  ["/webhooks/signing/k", "signingEvents", ["POST"]],
 ];
 
 test.each(routes)("%s accepts its methods and no others", async (path, name, methods) => {

@@ -124,6 +124,12 @@ const sentBy = (sent: Sent, headers: Record<string, string>): Sent => ({
   headers: { ...sent.headers, ...headers },
 });
 
+/** With a body of this many bytes. */
+const ofLength = (length: number) => {
+  const around = (post(FINE!, good, { variables: { a: "" } }).body as string).length;
+  return post(FINE!, good, { variables: { a: "a".repeat(length - around) } });
+};
+
 const position = positions.write(5n);
 const sent: Record<string, Sent> = {
   "of a viewer": post(FINE!),
@@ -193,6 +199,8 @@ const sent: Record<string, Sent> = {
   "that is not UTF-8": long({ ...post(""), body: Buffer.from([0x22, 0xff, 0x22]) }),
   "that is nested deeply": long({ ...post(""), body: "[".repeat(100) }),
   "with a larger body": long(post(FINE!, good, { variables: { a: "a".repeat(20_000) } })),
+  "with a small body": ofLength(16_384),
+  "with a body that is no longer small": long(ofLength(16_385)),
   "of another type": long({ ...post(FINE!), headers: { ...good, "content-type": "text/plain" } }),
   "with a charset": long({
     ...post(FINE!),

@@ -1,12 +1,17 @@
 /** Limits on the resources that a WebSocket client of /graphql can use. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import type { AddressInfo, Server, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
+import { Server as TlsServer } from "node:tls";
 import { afterEach, expect, jest, test } from "@jest/globals";
 import { WebSocket } from "ws";
-import { webSockets } from "../../src/http/webSocket.ts";
+import { partyOf } from "../../src/admission/party.ts";
+import { webSocketMessages } from "../../src/admission/semaphores.ts";
+import { asksForWebSocket, webSockets } from "../../src/http/webSocket.ts";
+import { testCertificate } from "../harness/certificate.ts";
 import { until } from "../harness/until.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -15,10 +20,14 @@ afterEach(async () => {
 });
 
 /** A server with WebSockets only, and the connections of its clients. */
-async function start(app: RequestListener, readWithinMs?: number) {
+async function start(
+  app: RequestListener,
+  readWithinMs?: number,
+  { isProxy, server = createServer() }: { isProxy?: (address: string) => boolean; server?: Server } = {},
+) {
   const sockets: Duplex[] = [];
-  const service = webSockets(app, readWithinMs);
-  const server = createServer().on("upgrade", (request, socket, head) => {
+  const service = webSockets(app, readWithinMs, isProxy);
+  server.on("upgrade", (request, socket: Duplex, head) => {
     sockets.push(socket);
     service.upgrade(request, socket, head);
   });
@@ -27,13 +36,21 @@ async function start(app: RequestListener, readWithinMs?: number) {
   closing.push(() => new Promise((resolve) => server.close(resolve)));
   closing.push(() => service.close());
   const { port } = server.address() as AddressInfo;
-  const connect = async (headers: Record<string, string> = {}, autoPong = true) => {
-    const options = { headers, autoPong };
-    const client = new WebSocket(`ws://127.0.0.1:${port}/graphql`, "graphql-transport-ws", options);
+  const scheme = server instanceof TlsServer ? "wss" : "ws";
+  const connect = async (
+    headers: Record<string, string> = {},
+    autoPong = true,
+    protocol: string | [] = "graphql-transport-ws",
+  ) => {
+    const options = { headers, autoPong, rejectUnauthorized: false };
+    const client = new WebSocket(`${scheme}://127.0.0.1:${port}/graphql`, protocol, options);
     client.on("error", () => {});
     closing.push(async () => client.terminate());
+    const closed = new Promise<[code: number, reason: string]>((resolve) =>
+      client.once("close", (code, reason) => resolve([code, String(reason)])),
+    );
     await once(client, "open");
-    return { client, socket: sockets.at(-1)! };
+    return { client, closed, socket: sockets.at(-1)! };
   };
   return { connect, close: () => service.close() };
 }
@@ -182,8 +199,10 @@ test("a subscription is a request of its client, and its events become messages"
     "accept-language": "de",
     "user-agent": "tests",
     "x-forwarded-for": "192.0.2.7",
+    "x-forwarded-host": "public.example",
     "x-forwarded-proto": "https",
     traceparent: "00-1-2-01",
+    tracestate: "a=1",
   };
   const { client } = await connect({ ...passedOn, cookie: "a=b", authorization: "Bearer handshake" });
   await greet(client);
@@ -353,4 +372,212 @@ test("closing tells clients that the service goes away", async () => {
   const closed = once(client, "close");
   await close();
   expect((await closed).map(String)).toEqual(["1001", "Going away"]);
+});
+
+test.each<[string, string | undefined, string | undefined, boolean]>([
+  ["of another scheme", "/graphql", "h2c", false],
+  ["without one", "/graphql", undefined, false],
+  ["in any case", "/graphql", "WebSocket", true],
+  ["with a query string", "/graphql?a=1", "websocket", true],
+  ["of another path", "/graphql/more", "websocket", false],
+  ["of no path", undefined, "websocket", false],
+])("an upgrade %s asks for a WebSocket: %s, %s: %s", (_name, url, upgrade, asks) => {
+  expect(asksForWebSocket({ url, headers: { upgrade } } as IncomingMessage)).toBe(asks);
+});
+
+test("a client without the protocol is disconnected with the code of the library", async () => {
+  const { connect } = await start(endless().app);
+  const { closed } = await connect({}, true, []);
+  expect((await closed)[0]).toBe(4406);
+  await expect(connect({}, true, "graphql-ws")).rejects.toThrow("Server sent no subprotocol");
+});
+
+test("a client that sends nothing for ten seconds is disconnected", async () => {
+  const waits = jest.spyOn(globalThis, "setTimeout");
+  const { connect } = await start(endless().app);
+  const { client } = await connect();
+  const end = await until(() => waits.mock.calls.find(([, ms]) => ms === 10_000)?.[0]);
+  jest.restoreAllMocks();
+  const closed = once(client, "close");
+  end!();
+  expect((await closed).map(String)).toEqual(["4408", "Connection initialisation timeout"]);
+});
+
+test.each([
+  ["greets", 8_000, { type: "connection_init" }],
+  ["has greeted", 64_000, { type: "ping" }],
+])("a client that %s may send %d bytes in a message", async (when, most, message) => {
+  const { connect } = await start(endless().app);
+  const isGreeted = when === "has greeted";
+  const ofLength = (length: number) => {
+    const empty = JSON.stringify({ ...message, payload: { a: "" } });
+    return JSON.stringify({ ...message, payload: { a: "x".repeat(length - empty.length) } });
+  };
+  const { client } = await connect();
+  if (isGreeted) await greet(client);
+  client.send(ofLength(most));
+  expect(await read(client, 1)).toMatchObject([{ type: isGreeted ? "pong" : "connection_ack" }]);
+  const other = await connect();
+  if (isGreeted) await greet(other.client);
+  other.client.send(ofLength(most + 1));
+  const [code, reason] = (await once(other.client, "close")).map(String);
+  expect([code, reason]).toEqual(["1009", isGreeted ? "" : "Send a short connection_init first"]);
+  expect(client.readyState).toBe(WebSocket.OPEN);
+});
+
+test("a message may have 64 fragments", async () => {
+  const { connect } = await start(endless().app);
+  const { client } = await connect();
+  await greet(client);
+  const inFragments = (count: number) => {
+    client.send('{"type":"ping"}', { fin: false });
+    for (let n = 2; n < count; n += 1) client.send("", { fin: false });
+    client.send("", { fin: true });
+  };
+  inFragments(64);
+  expect(await read(client, 1)).toEqual([{ type: "pong" }]);
+  inFragments(65);
+  expect((await once(client, "close"))[0]).toBe(1008);
+});
+
+test("pings and pongs are counted between two pings of the service: 99 are accepted", async () => {
+  const beats = jest.spyOn(globalThis, "setInterval");
+  const { connect } = await start(endless().app);
+  const { client } = await connect();
+  const beat = beats.mock.calls.find(([, ms]) => ms === 15_000)![0];
+  jest.restoreAllMocks();
+  /** Sends this many frames, the last of which is a ping that is answered. */
+  const frames = async (pongs: number, pings: number) => {
+    for (let n = 0; n < pongs; n += 1) client.pong();
+    for (let n = 1; n < pings; n += 1) client.ping();
+    const answered = new Promise<void>((resolve) =>
+      client.on("pong", (data) => String(data) === "last" && resolve()),
+    );
+    client.ping("last");
+    await answered;
+  };
+  await frames(50, 49);
+  const pinged = once(client, "ping");
+  beat();
+  await pinged;
+  // The answer to the ping of the service counts, too.
+  await frames(49, 49);
+  expect(client.readyState).toBe(WebSocket.OPEN);
+  const closed = once(client, "close");
+  client.pong();
+  expect((await closed).map(String)).toEqual(["1008", "Too many pings"]);
+});
+
+test("a subscription has no token if its client has none", async () => {
+  const tokens: unknown[] = [];
+  const { connect } = await start((request, response) => {
+    tokens.push("authorization" in request.headers);
+    request.resume();
+    response.end();
+  });
+  const { client } = await connect();
+  await greet(client);
+  send(client, { id: "a", type: "subscribe", payload: subscription });
+  await until(() => tokens.length === 1);
+  expect(tokens).toEqual([false]);
+});
+
+test("a subscription is encrypted if its connection is", async () => {
+  const encrypted: unknown[] = [];
+  const app: RequestListener = (request, response) => {
+    encrypted.push((request.socket as { encrypted?: true }).encrypted);
+    request.resume();
+    response.end();
+  };
+  const { cert, key } = await testCertificate();
+  for (const server of [createServer(), createHttpsServer({ cert, key })]) {
+    const { connect } = await start(app, undefined, { server });
+    const { client } = await connect();
+    await greet(client);
+    send(client, { id: "a", type: "subscribe", payload: subscription });
+    await read(client, 1);
+  }
+  expect(encrypted).toEqual([undefined, true]);
+});
+
+test("only events named next are results, and an answer that breaks off is an internal error", async () => {
+  const answers: ServerResponse[] = [];
+  const { connect } = await start((request, response) => {
+    request.resume();
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write('event: other\ndata: {"a":0}\n\nevent: next\ndata: {"a":1}\n\nevent: next\ndata: {"a":2}');
+    answers.push(response);
+  });
+  const { client } = await connect();
+  await greet(client);
+  send(client, { id: "a", type: "subscribe", payload: subscription });
+  expect(await read(client, 1)).toEqual([{ id: "a", type: "next", payload: { a: 1 } }]);
+  answers[0]!.destroy();
+  const [error] = await read(client, 1);
+  expect(error).toMatchObject({ id: "a", type: "error", payload: [{ extensions: { code: "INTERNAL" } }] });
+  expect(client.readyState).toBe(WebSocket.OPEN);
+});
+
+test("a hundred subscriptions that failed leave place for others", async () => {
+  let count = 0;
+  const { app, open } = endless();
+  const { connect } = await start((request, response) => {
+    count += 1;
+    if (count > 100) app(request, response);
+    else response.destroy();
+  });
+  const { client } = await connect();
+  await greet(client);
+  for (let n = 0; n < 100; n += 1) send(client, { id: `${n}`, type: "subscribe", payload: subscription });
+  const failed = await read(client, 100);
+  expect(new Set(failed.map(({ payload }) => payload[0].extensions.code))).toEqual(new Set(["INTERNAL"]));
+  for (let n = 0; n < 100; n += 1) send(client, { id: `${n}`, type: "subscribe", payload: subscription });
+  await until(() => open.size === 100);
+  expect(client.readyState).toBe(WebSocket.OPEN);
+});
+
+test("a connection that never has a subscription is closed with the reason", async () => {
+  const waits = jest.spyOn(globalThis, "setTimeout");
+  const { connect } = await start(endless().app);
+  const { client, closed } = await connect();
+  await greet(client);
+  const end = waits.mock.calls.find(([, ms]) => ms === 65_000)![0];
+  jest.restoreAllMocks();
+  end();
+  expect(await closed).toEqual([1000, "Idle"]);
+});
+
+test("a connection that closes leaves no timer of its idleness behind", async () => {
+  const waits = jest.spyOn(globalThis, "setTimeout");
+  const ends = jest.spyOn(globalThis, "clearTimeout");
+  const { connect } = await start(endless().app);
+  const { client } = await connect();
+  await greet(client);
+  const idle = waits.mock.results[waits.mock.calls.findIndex(([, ms]) => ms === 65_000)]!.value;
+  client.close();
+  await until(() => ends.mock.calls.some(([timer]) => timer === idle));
+  expect(waits.mock.calls.filter(([, ms]) => ms === 65_000)).toHaveLength(1);
+  jest.restoreAllMocks();
+});
+
+test("messages take turns by the network of their client, behind a proxy by that of the header", async () => {
+  const acquire = jest.spyOn(webSocketMessages, "acquire");
+  const groups: unknown[] = [];
+  for (const isProxy of [undefined, (address: string) => address.endsWith("127.0.0.1")]) {
+    const { connect } = await start(endless().app, undefined, isProxy && { isProxy });
+    const { client } = await connect({ "x-forwarded-for": "192.0.2.7" });
+    acquire.mockClear();
+    await greet(client);
+    groups.push(...acquire.mock.calls.map(([{ group }]) => group));
+  }
+  jest.restoreAllMocks();
+  expect(groups).toEqual([partyOf(null, "127.0.0.1").group, partyOf(null, "192.0.2.7").group]);
+});
+
+test("what is no JSON closes its connection", async () => {
+  const { connect } = await start(endless().app);
+  const { client } = await connect();
+  await greet(client);
+  client.send("{");
+  expect((await once(client, "close"))[0]).toBe(4400);
 });
