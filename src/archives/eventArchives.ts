@@ -33,6 +33,24 @@ interface ArchiveReader {
   read(lines: readonly ArchivedLine[]): Promise<readonly (EventContent & { readonly event_id: string })[]>;
 }
 
+/**
+ * A reader by the functions for viewers, which apply policies and masks.
+ * @param query runs a statement as the viewer
+ */
+export const viewerReader = (
+  party: Party,
+  query: <Row>(text: string, values: unknown[]) => Promise<readonly Row[]>,
+): ArchiveReader => ({
+  party,
+  find: (ids) => query("select * from app_hidden.event_archives($1)", [ids]),
+  read: (lines) =>
+    query("select * from app_hidden.archived_contents($1, $2, $3)", [
+      lines.map(({ event_id }) => event_id),
+      lines.map(({ checksum }) => checksum),
+      lines.map(({ line }) => line),
+    ]),
+});
+
 /** Reports objects that cannot be read. */
 interface ArchiveLog {
   warn(fields: object, message: string): void;

@@ -34,10 +34,9 @@ export interface PackedObject extends EventObject {
   readonly bytes: Buffer;
 }
 
-const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
-
-/** SHA-256 of lines, as the database computes it. */
-export const digestOf = (content: string): string => sha256(content);
+/** In hexadecimal digits, as the database computes it of lines. */
+export const sha256 = (bytes: Uint8Array | string): string =>
+  createHash("sha256").update(bytes).digest("hex");
 
 /** The object with these lines; always the same for the same lines. */
 export async function packEvents(content: string): Promise<PackedObject> {

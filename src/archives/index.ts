@@ -1,2 +1,8 @@
-export { EventArchives, type ArchivedEvent, type ArchivedLine, type EventContent } from "./eventArchives.ts";
+export {
+  EventArchives,
+  viewerReader,
+  type ArchivedEvent,
+  type ArchivedLine,
+  type EventContent,
+} from "./eventArchives.ts";
 export { ArchiveUnreadable } from "./eventObjects.ts";

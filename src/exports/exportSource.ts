@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import { type Party, partyOf } from "../admission/party.ts";
 import type { Claims } from "../database/claims.ts";
 import { pgSettings } from "../database/claims.ts";
-import type { ArchivedEvent, EventArchives, EventContent } from "../archives/index.ts";
+import { type EventArchives, viewerReader } from "../archives/index.ts";
 
 export interface ExportColumn {
   name: string;
@@ -159,22 +159,8 @@ async function* withContents(
       yield lines;
       continue;
     }
-    const contents = await archives.contents(ids, {
-      party,
-      find: async (left) =>
-        (await client.query<ArchivedEvent>("select * from app_hidden.event_archives($1)", [left])).rows,
-      read: async (found) => {
-        const { rows } = await client.query<EventContent & { event_id: string }>(
-          "select * from app_hidden.archived_contents($1, $2, $3)",
-          [
-            found.map(({ event_id }) => event_id),
-            found.map(({ checksum }) => checksum),
-            found.map(({ line }) => line),
-          ],
-        );
-        return rows;
-      },
-    });
+    const query = async (text: string, values: unknown[]) => (await client.query(text, values)).rows;
+    const contents = await archives.contents(ids, viewerReader(party, query));
     yield events.map((event, index) => {
       const content = contents.get(event.id);
       if (content instanceof Error) throw content;

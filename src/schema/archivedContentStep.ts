@@ -6,7 +6,7 @@ import {
   type ExecutionDetails,
   Step,
 } from "postgraphile/grafast";
-import { ArchiveUnreadable, type EventArchives, type EventContent } from "../archives/index.ts";
+import { ArchiveUnreadable, type EventArchives, type EventContent, viewerReader } from "../archives/index.ts";
 import { partyOf } from "../admission/party.ts";
 import { CodedError } from "../base/errors.ts";
 
@@ -33,20 +33,13 @@ async function contentsOf(
   { eventArchives, withPgClient, pgSettings, claims, ip }: Grafast.Context,
 ): Promise<ReadonlyMap<string, EventContent | Error>> {
   if (!eventArchives) throw new Error("The context has no archives of events.");
-  const ask = async <Row>(text: string, values: unknown[]): Promise<readonly Row[]> => {
-    const { rows } = await withPgClient(pgSettings, (client) => client.query<Row>({ text, values }));
-    return rows;
-  };
-  return eventArchives.contents(ids, {
-    party: partyOf(claims.userId, ip),
-    find: (left) => ask("select * from app_hidden.event_archives($1)", [left]),
-    read: (lines) =>
-      ask("select * from app_hidden.archived_contents($1, $2, $3)", [
-        lines.map(({ event_id }) => event_id),
-        lines.map(({ checksum }) => checksum),
-        lines.map(({ line }) => line),
-      ]),
-  });
+  return eventArchives.contents(
+    ids,
+    viewerReader(partyOf(claims.userId, ip), async <Row>(text: string, values: unknown[]) => {
+      const { rows } = await withPgClient(pgSettings, (client) => client.query<Row>({ text, values }));
+      return rows;
+    }),
+  );
 }
 
 /** The content of an event by its id and the time at which it was archived; null if it was not, or is not visible. */

@@ -1,5 +1,5 @@
 import type { JobHelpers, Task } from "graphile-worker";
-import { digestOf, MOST_BYTES, MOST_EVENTS, packEvents, storeObject } from "../archives/eventObjects.ts";
+import { sha256, MOST_BYTES, MOST_EVENTS, packEvents, storeObject } from "../archives/eventObjects.ts";
 import { discardObjects, eraseArchivedEvents } from "../archives/eraseArchivedEvents.ts";
 
 /** Organizations per statement. */
@@ -77,7 +77,7 @@ async function archiveNext(helpers: JobHelpers, organizationId: string): Promise
     await storeObject(fileStore, object);
     const { rows: recorded } = await query<{ done: boolean }>(
       "select app_private.record_event_archive($1, $2) as done",
-      [object.checksum, digestOf(next.content)],
+      [object.checksum, sha256(next.content)],
     );
     if (recorded[0]!.done) return true;
     // Something was erased from them meanwhile, and nobody needs what was stored.

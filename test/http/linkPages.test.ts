@@ -481,15 +481,15 @@ test("the buttons of a link to sign send a code, sign or decline with a proof, a
   expect(await press({ action: "code", channel: "SMS" })).toEqual(
     done(["request_signing_code", "abc", "SMS"]),
   );
-  const tries = ["try_signing_code", "abc", "123456"];
+  const attempt = ["try_signing_code", "abc", "123456"];
   expect(await press({ action: "sign", code: " 123456 ", consent: "yes", file: "f1" })).toEqual(
-    done(tries, ["sign_agreement", "abc", "proof-1", true, "f1"]),
+    done(attempt, ["sign_agreement", "abc", "proof-1", true, "f1"]),
   );
   expect(await press({ action: "sign", code: "123456", consent: "on", file: "f1" })).toEqual(
-    done(tries, ["sign_agreement", "abc", "proof-1", false, "f1"]),
+    done(attempt, ["sign_agreement", "abc", "proof-1", false, "f1"]),
   );
   expect(await press({ action: "decline", code: "123456", reason: "Too late." })).toEqual(
-    done(tries, ["decline_agreement", "abc", "proof-1", "Too late."]),
+    done(attempt, ["decline_agreement", "abc", "proof-1", "Too late."]),
   );
   // Without a proof, nothing else is called.
   tried[0] = { result: { triesLeft: 2 } };
@@ -499,11 +499,11 @@ test("the buttons of a link to sign send a code, sign or decline with a proof, a
     called: [...called, shown],
   });
   expect(await press({ action: "sign", code: "123456", consent: "yes", file: "f1" })).toEqual(
-    refused(400, "This code is wrong.", tries),
+    refused(400, "This code is wrong.", attempt),
   );
   tried[0] = { result: { retryAfterSeconds: 60 } };
   expect(await press({ action: "decline", code: "123456", reason: "No." })).toEqual(
-    refused(429, "Too many wrong codes; try again tomorrow, or ask the sender of the agreement.", tries),
+    refused(429, "Too many wrong codes; try again tomorrow, or ask the sender of the agreement.", attempt),
   );
   for (const fields of [{}, { action: "other" }])
     expect(await press(fields as Record<string, string>)).toEqual(refused(400, "The form is incomplete."));
