@@ -77,6 +77,14 @@ export const functionRules: Rule[] = [
       where f.source ~ 'pg_advisory_(xact_)?lock(_shared)?\\(\\s*(\\d+(\\s*,\\s*\\d+)?|hashtext(extended)?\\(\\s*''[^'']*''\\s*(,\\s*\\d+\\s*)?\\))\\s*\\)'`,
   },
   {
+    name: "lock-and-read",
+    why: "A statement reads as of its begin: what the previous owner of a lock committed is not seen by the statement that takes the lock.",
+    query: `
+      select f.object, 'Take the lock by a statement of its own, and read by the next one.' as write
+      from functions f
+      where f.source ~ 'pg_(try_)?advisory_(xact_)?lock(_shared)?\\([^;]*\\mselect\\M'`,
+  },
+  {
     name: "job-key-of-everybody",
     why: "The key of a job is locked until the transaction that enqueues it ends, for all organizations.",
     query: `

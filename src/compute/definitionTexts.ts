@@ -10,29 +10,29 @@ export type TextChecks = Record<string, TemplateCheck>;
 const most = 2000;
 
 /**
- * Parses every text in JSON values that could be a template.
+ * Parses every text in JSON values that could be a template; none if all of them together are too long.
  * @param configs each with its path.
  * @throws BudgetExceeded if all of them together are longer than a definition may be
  */
 export function readTexts(configs: readonly { config: unknown; at: string }[]): TextChecks {
-  const checks: TextChecks = {};
+  const texts = new Map<string, string>();
   let length = 0;
-  const read = (value: unknown, at: string, depth: number): void => {
-    if (depth > 12 || Object.keys(checks).length > most) return;
+  const find = (value: unknown, at: string, depth: number): void => {
+    if (depth > 12 || texts.size > most) return;
     if (typeof value === "string") {
       if (!isTemplate(value)) return;
+      texts.set(at, value);
       length += value.length;
-      if (length > budgets.definition)
-        throw new BudgetExceeded(
-          `The templates of a workflow have at most ${budgets.definition.toLocaleString("en")} characters together.`,
-        );
-      checks[at] = checkTemplate(value);
     } else if (Array.isArray(value)) {
-      for (const [index, element] of value.entries()) read(element, `${at}[${index}]`, depth + 1);
+      for (const [index, element] of value.entries()) find(element, `${at}[${index}]`, depth + 1);
     } else if (typeof value === "object" && value !== null) {
-      for (const [key, member] of Object.entries(value)) read(member, `${at}.${key.slice(0, 50)}`, depth + 1);
+      for (const [key, member] of Object.entries(value)) find(member, `${at}.${key.slice(0, 50)}`, depth + 1);
     }
   };
-  for (const { config, at } of configs) read(config, at, 0);
-  return checks;
+  for (const { config, at } of configs) find(config, at, 0);
+  if (length > budgets.definition)
+    throw new BudgetExceeded(
+      `The templates of a workflow have at most ${budgets.definition.toLocaleString("en")} characters together.`,
+    );
+  return Object.fromEntries([...texts].map(([at, text]) => [at, checkTemplate(text)]));
 }

@@ -407,6 +407,21 @@ export const faults: Fault[] = [
     says: /pg_try_advisory_xact_lock/,
   },
   {
+    rule: "lock-and-read",
+    table: "mailrooms",
+    sql: `create function app_private.tg_mailrooms__number() returns trigger language plpgsql volatile as $$
+      begin
+        if pg_try_advisory_xact_lock(hashtextextended('mailrooms ' || new.project_id, 0))
+          and not exists (select from app_public.mailrooms m where m.project_id = new.project_id) then
+          return new;
+        end if;
+        return null;
+      end $$;
+      create trigger _500_number before insert on app_public.mailrooms for each row execute function app_private.tg_mailrooms__number()`,
+    object: "app_private.tg_mailrooms__number()",
+    says: /Take the lock by a statement of its own/,
+  },
+  {
     rule: "job-key-of-everybody",
     table: "letterboxes",
     sql: `create function app_private.tg_letterboxes__count() returns trigger language plpgsql volatile security definer

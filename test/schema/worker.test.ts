@@ -50,6 +50,33 @@ test("jobs and deaths recorded before the clock was set back do not wait until t
   expect(await column("select count(*) from app_private.workers where gone_at > now()")).toEqual(["0"]);
 });
 
+test("a job that is fetched while lost jobs are searched stays with its worker", async () => {
+  await owner.query(
+    "select graphile_worker.add_job('files__sweep', queue_name => 'sweeps', job_key => 'fetched')",
+  );
+  await worker.query("begin; select now()");
+  // Fetched and committed after the search began, and before it reads the jobs.
+  await owner.query(`
+    update graphile_worker._private_job_queues set locked_by = 'living', locked_at = now() where queue_name = 'sweeps';
+    update graphile_worker._private_jobs set locked_by = 'living', locked_at = now(), attempts = 1 where key = 'fetched'`);
+  const { rows } = await worker.query("select app_private.free_lost_jobs('living', '{}') as amount");
+  await worker.query("commit");
+  expect(rows).toEqual([{ amount: 0 }]);
+  const owners = `select j.locked_by || ' ' || q.locked_by from graphile_worker._private_jobs j
+    join graphile_worker._private_job_queues q on q.id = j.job_queue_id where j.key = 'fetched'`;
+  expect(await column(owners)).toEqual(["living living"]);
+  // One that was fetched long ago and never started is released.
+  await owner.query(`
+    update graphile_worker._private_job_queues set locked_at = now() - interval '1 minute' where queue_name = 'sweeps';
+    update graphile_worker._private_jobs set locked_at = now() - interval '1 minute' where key = 'fetched'`);
+  expect((await worker.query("select app_private.free_lost_jobs('living', '{}') as amount")).rows).toEqual([
+    { amount: 1 },
+  ]);
+  expect(
+    await column("select locked_by from graphile_worker._private_job_queues where queue_name = 'sweeps'"),
+  ).toEqual(["null"]);
+});
+
 /** The first column of each row, as the owner reads it. */
 async function column(query: string): Promise<string[]> {
   const { rows } = await owner.query({ text: query, rowMode: "array" });

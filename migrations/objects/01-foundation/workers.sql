@@ -202,11 +202,11 @@ declare
   amount int;
 begin
   update graphile_worker._private_job_queues q set locked_by = null, locked_at = null
-    where q.locked_by = worker_id and q.locked_at not between latest and now() and not exists (
+    where q.locked_by = worker_id and q.locked_at not between latest and clock_timestamp() and not exists (
       select from graphile_worker._private_jobs j where j.job_queue_id = q.id and j.id = any (held));
   update graphile_worker._private_jobs j
     set locked_by = null, locked_at = null, attempts = greatest(j.attempts - 1, 0)
-    where j.locked_by = worker_id and j.locked_at not between latest and now() and j.id <> all (held);
+    where j.locked_by = worker_id and j.locked_at not between latest and clock_timestamp() and j.id <> all (held);
   get diagnostics amount = row_count;
   return amount;
 end $$;

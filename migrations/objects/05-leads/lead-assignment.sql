@@ -47,9 +47,9 @@ begin
     select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
     turn := greatest(turn, coalesce(latest.turn, 0)) + 1;
     exit when taken >= most;
-    -- Checked again under the lock, because the assignee may have left in between.
-    exit when pg_try_advisory_xact_lock(hashtextextended('plat.turn ' || project_id || ' ' || turn, 0))
-      and not exists (select from app_private.lead_turns t where t.project_id = project_id and t.turn >= turn);
+    continue when not pg_try_advisory_xact_lock(hashtextextended('plat.turn ' || project_id || ' ' || turn, 0));
+    -- Its previous owner may have committed since: read by a statement that begins under the lock.
+    exit when not exists (select from app_private.lead_turns t where t.project_id = project_id and t.turn >= turn);
   end loop;
   perform set_config('plat.turns_taken', (taken + 1)::text, true);
   -- Starts at the latest assignee, and advances by one for each turn since, whether or not its transaction has ended.
