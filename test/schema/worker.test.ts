@@ -50,6 +50,30 @@ test("jobs and deaths recorded before the clock was set back do not wait until t
   expect(await column("select count(*) from app_private.workers where gone_at > now()")).toEqual(["0"]);
 });
 
+test("workers and connections that were noted as gone by mistake are known to live again", async () => {
+  const { rows } = await worker.query("select app_private.connection_begins(null) as id");
+  await worker.query("select app_private.worker_begins('reconnected')");
+  const noteAsGone = (table: string, id: string) =>
+    owner.query(`update app_private.${table} set gone_at = now() - interval '1 hour' where id::text = $1`, [
+      id,
+    ]);
+  await noteAsGone("worker_connections", String(rows[0].id));
+  await noteAsGone("workers", "reconnected");
+  await worker.query("select app_private.note_gone_connections()");
+  await worker.query("select * from app_private.free_jobs_of_dead_workers(false)");
+  const gone = `select gone_at from app_private.workers where id = 'reconnected'
+    union all select gone_at from app_private.worker_connections where id = ${rows[0].id}`;
+  expect(await column(gone)).toEqual(["null", "null"]);
+  // They are noted again once they are.
+  await worker.query("select pg_advisory_unlock_all()");
+  await worker.query("select app_private.note_gone_connections()");
+  await worker.query("select * from app_private.free_jobs_of_dead_workers(false)");
+  expect(await column(gone)).not.toContain("null");
+  await worker.query("select app_private.worker_ends('reconnected'), app_private.connection_ends($1)", [
+    rows[0].id,
+  ]);
+});
+
 test("a job that is fetched while lost jobs are searched stays with its worker", async () => {
   await owner.query(
     "select graphile_worker.add_job('files__sweep', queue_name => 'sweeps', job_key => 'fetched')",

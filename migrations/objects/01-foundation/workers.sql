@@ -87,9 +87,10 @@ declare
     and l.database = (select d.oid from pg_database d where d.datname = current_database())
     and l.classid = 7528004::oid);
 begin
-  -- A time in the future was recorded before the clock was set back.
-  update app_private.worker_connections c set gone_at = now()
-    where c.gone_at is null and not c.id::oid = any (held) or c.gone_at > now();
+  -- One that was opened while this read the locks is not gone. A time in the future was recorded before the clock was
+  -- set back.
+  update app_private.worker_connections c set gone_at = case when not c.id::oid = any (held) then now() end
+    where case when c.id::oid = any (held) then c.gone_at is not null else coalesce(c.gone_at > now(), true) end;
   -- An abandoned one no longer blocks anything.
   delete from app_private.worker_connections c where c.gone_at < now() - app_private.worker_grace() - interval '1 hour';
   return (select count(*) from app_private.worker_connections c
@@ -161,9 +162,11 @@ begin
     delete from app_private.job_deaths d
       where d.key is null and not exists (select from graphile_worker._private_jobs j where j.id = d.job_id);
   end if;
-  -- A time in the future was recorded before the clock was set back.
-  update app_private.workers w set gone_at = now()
-    where w.gone_at is null and not app_private.holds_lock(7528003, hashtext(w.id)) or w.gone_at > now();
+  -- One that reconnected while this looked is not gone. A time in the future was recorded before the clock was set
+  -- back.
+  update app_private.workers w set gone_at = case when not l.held then now() end
+    from (select o.id, app_private.holds_lock(7528003, hashtext(o.id)) as held from app_private.workers o offset 0) l
+    where l.id = w.id and case when l.held then w.gone_at is not null else coalesce(w.gone_at > now(), true) end;
   dead := array(select w.id from app_private.workers w where w.gone_at <= now() - app_private.worker_grace()
     and not app_private.holds_lock(7528003, hashtext(w.id)));
   if dead = '{}' then
