@@ -16,6 +16,8 @@ import type { DatabaseValue } from "./databaseValue.ts";
 const CONNECT_MS = 10_000;
 /** Milliseconds that the server has to close a connection after Terminate. */
 const END_MS = 2_000;
+/** Milliseconds by which a response may exceed its `statement_timeout` before the connection is closed. */
+export const GRACE_MS = 3_000;
 /** Idle milliseconds before TCP keep-alive probes; ten probes, one per second. */
 const KEEP_ALIVE_MS = 10_000;
 /** Minimum interval of checks on a connection that awaits a response. */
@@ -69,7 +71,8 @@ interface Inside {
 /** The client of node-postgres, with timeouts for connecting, each response, and disconnecting. */
 export class DatabaseClient extends Client {
   readonly #name: string;
-  readonly #answerWithin: number;
+  readonly #usuallyWithin: number;
+  #answerWithin: number;
   readonly #connectWithin: number;
   readonly #unnamed: boolean;
   readonly #several: ReturnType<typeof hostsOf>;
@@ -92,7 +95,8 @@ export class DatabaseClient extends Client {
       connectionTimeoutMillis: 0,
     });
     this.#several = several;
-    this.#answerWithin = config.answerWithin ?? 60_000;
+    this.#usuallyWithin = config.answerWithin ?? 60_000;
+    this.#answerWithin = this.#usuallyWithin;
     this.#connectWithin = config.connectWithin ?? CONNECT_MS;
     this.#unnamed = config.unnamed ?? false;
     this.#name = config.application_name ?? "plat";
@@ -214,6 +218,17 @@ export class DatabaseClient extends Client {
       const ms = performance.now() - startedAt;
       statementTimings.publish({ pool: this.#name, ms, text, context } satisfies StatementTiming);
     };
+  }
+
+  /**
+   * Waits longer for the following responses.
+   * @param statementTimeout of the server for these statements, in milliseconds; default: the usual one again
+   */
+  awaitStatementsFor(statementTimeout?: number): void {
+    this.#answerWithin =
+      statementTimeout === undefined
+        ? this.#usuallyWithin
+        : Math.max(this.#usuallyWithin, statementTimeout + GRACE_MS);
   }
 
   #checkLater(): NodeJS.Timeout {

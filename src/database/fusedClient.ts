@@ -171,16 +171,24 @@ export class FusedClient implements NodePostgresPgClient {
     return { rows: rows as TData[], rowCount, notices };
   }
 
-  /** In one transaction: the uploads of the values, then the statement. */
-  #sendAfter<TData>(
+  /**
+   * In one transaction: the uploads of the values, then the statement. An upload may raise the statement timeout for what
+   * follows, up to and including the commit, whose response is awaited for as long.
+   */
+  async #sendAfter<TData>(
     preloaded: readonly Preloaded[],
     { values, ...query }: { text: string; values: readonly unknown[]; arrayMode: boolean | undefined },
   ): Promise<PgClientResult<TData>> {
     const toText = (value: unknown) => (value instanceof Preloaded ? JSON.stringify(value) : value);
-    return this.#transaction(query.text, async (client) => {
-      for (const value of preloaded) await value.load(client);
-      return client.query<TData>({ ...query, values: values.map(toText) as DatabaseValue[] });
-    });
+    try {
+      return await this.#transaction(query.text, async (client) => {
+        for (const value of preloaded) await value.load(client);
+        await this.#session.awaitAsServerDoes();
+        return client.query<TData>({ ...query, values: values.map(toText) as DatabaseValue[] });
+      });
+    } finally {
+      this.#session.awaitAsUsual();
+    }
   }
 
   #reached(lsn: string | null): void {

@@ -1,14 +1,12 @@
 /** Connection pools with the timeouts that every connection of the service has. */
 import type { Pool } from "pg";
 import type { Logger } from "../base/log.ts";
+import { GRACE_MS } from "./client.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { stampRequests } from "./stampRequests.ts";
 
 /** Default lock timeout of the service: a lock that is held for longer blocks many. */
 const LOCK_TIMEOUT_MS = 5_000;
-
-/** Milliseconds by which a response may exceed its `statement_timeout` before the connection is closed. */
-const GRACE_MS = 3_000;
 
 /** Options of a connection pool. Times are milliseconds. */
 export interface PoolOptions {

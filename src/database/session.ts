@@ -1,4 +1,5 @@
 import type { ClientBase, DatabaseError, PoolClient } from "pg";
+import { DatabaseClient } from "./client.ts";
 import { closesConnection, isStaleStatement } from "./databaseErrors.ts";
 import { FusedQuery, toWire, type BatchResult, type Meter, type Step } from "./fusedQuery.ts";
 import { StatementCache, type PreparedStatement } from "./statementCache.ts";
@@ -52,6 +53,19 @@ export class Session {
     const session = new Session(client, preparedStatements);
     sessions.set(client, session);
     return session;
+  }
+
+  /** Waits for the following responses as long as the server lets statements of this transaction take. */
+  async awaitAsServerDoes(): Promise<void> {
+    const { rows } = await this.send(
+      [{ text: "select setting::int from pg_settings where name = 'statement_timeout'" }],
+      true,
+    );
+    if (this.client instanceof DatabaseClient) this.client.awaitStatementsFor((rows as number[][])[0]![0]);
+  }
+
+  awaitAsUsual(): void {
+    if (this.client instanceof DatabaseClient) this.client.awaitStatementsFor();
   }
 
   /**

@@ -7,6 +7,8 @@ import { ListenConnection, openListener } from "../../src/database/listener.ts";
 import { DatabaseClient, NoAnswerError } from "../../src/database/client.ts";
 import { DatabaseConnectionError } from "../../src/database/databaseErrors.ts";
 import { awaitStartedServer } from "../../src/database/startingServer.ts";
+import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
+import { type LoadingClient, Preloaded } from "../../src/database/preloaded.ts";
 import { retryDuringOutages } from "../../src/database/outages.ts";
 import { makePool } from "../../src/database/pool.ts";
 import { startGate, type Gate } from "../faults/gate.ts";
@@ -225,4 +227,34 @@ test("without prepared statements, statements have no names, and the server stor
   };
   expect(await kept(true)).toEqual([{ name: "of_pool" }]);
   expect(await kept(false)).toEqual([]);
+});
+
+test("a statement whose values are loaded first may take as long as the loading permits", async () => {
+  const pool = makePool({ connectionString: gate.database.authenticatorUrl, max: 1, answerWithin: 300 });
+  const withPgClient = makeFusedAdaptor().createWithPgClient({ pool });
+  class Permitting extends Preloaded {
+    readonly #timeout: string;
+    constructor(timeout: string) {
+      super();
+      this.#timeout = timeout;
+    }
+    async load(loading: LoadingClient): Promise<void> {
+      const text = "select set_config('statement_timeout', $1, true)";
+      await loading.query({ text, values: [this.#timeout] });
+    }
+    toJSON() {
+      return null;
+    }
+  }
+  const sleep = (values: unknown[]) =>
+    withPgClient(null, (one) =>
+      one.query<{ is_null: boolean }>({
+        text: "select $1::json is null as is_null from pg_sleep(0.8)",
+        values: values as never,
+      }),
+    );
+  expect((await sleep([new Permitting("20s")])).rowCount).toBe(1);
+  await expect(sleep([new Permitting("400ms")])).rejects.toMatchObject({ code: "57014" });
+  await expect(sleep([null])).rejects.toThrow(DatabaseConnectionError);
+  await pool.end();
 });

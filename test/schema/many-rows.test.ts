@@ -388,6 +388,17 @@ test("reservations that expire at the same time end together, except for locked 
   await owner.query("drop trigger _999_refuse on app_public.units; delete from app_hidden.deadlines");
 });
 
+/** Rows that this transaction has read from the table or its indexes, whichever were used. */
+async function tuplesRead(table: string): Promise<number> {
+  const { rows } = await client.query<{ n: string }>(
+    `select sum(pg_stat_get_xact_tuples_returned(r.oid) + pg_stat_get_xact_tuples_fetched(r.oid)) as n
+       from (select $1::regclass::oid as oid
+         union all select i.indexrelid from pg_index i where i.indrelid = $1::regclass) r`,
+    [table],
+  );
+  return Number(rows[0]!.n);
+}
+
 test("a batch of deadlines reads only its own rows, not all that are due at that time or later", async () => {
   await client.query("set local session_replication_role = replica");
   // Ids of deleted claims: processing one of them only deletes its deadline.
@@ -400,25 +411,14 @@ test("a batch of deadlines reads only its own rows, not all that are due at that
   await fill("now() - interval '1 hour'");
   await fill("now() + interval '1 hour' * random()");
   await client.query("analyze app_hidden.deadlines");
-  // Rows read from the table or its indexes, whichever is used.
-  const tuplesRead = async () =>
-    Number(
-      (
-        await client.query(
-          `select sum(pg_stat_get_xact_tuples_returned(r.oid) + pg_stat_get_xact_tuples_fetched(r.oid)) as n
-             from (select 'app_hidden.deadlines'::regclass::oid as oid
-               union all select i.indexrelid from pg_index i where i.indrelid = 'app_hidden.deadlines'::regclass) r`,
-        )
-      ).rows[0].n,
-    );
-  const before = await tuplesRead();
+  const before = await tuplesRead("app_hidden.deadlines");
   const { rows } = await client.query(
     "select app_private.expire_deadlines($1, true, 50, interval '1 minute') as settled",
     [homes[1]!.organization],
   );
   expect(rows[0].settled).toBe(50);
   // Two scans of 50, and the deletions.
-  const read = (await tuplesRead()) - before;
+  const read = (await tuplesRead("app_hidden.deadlines")) - before;
   expect(read).toBeGreaterThan(50);
   expect(read).toBeLessThan(1_000);
 });
@@ -454,17 +454,6 @@ test("an import reads the leads and units of the file, not all others", async ()
     "select set_config('role', 'plat_user', true), set_config('plat.user_id', $1, true), set_config('plat.channel', 'API', true)",
     [ada],
   );
-  const tuplesRead = async (table: string) =>
-    Number(
-      (
-        await client.query(
-          `select sum(pg_stat_get_xact_tuples_returned(r.oid) + pg_stat_get_xact_tuples_fetched(r.oid)) as n
-             from (select $1::regclass::oid as oid
-               union all select i.indexrelid from pg_index i where i.indrelid = $1::regclass) r`,
-          [table],
-        )
-      ).rows[0].n,
-    );
   const imported = async (
     operation: string,
     header: string[],
@@ -508,6 +497,56 @@ test("an import reads the leads and units of the file, not all others", async ()
     ),
   ).toMatchObject({ updated_count: 1, failed_count: 0 });
   expect((await tuplesRead("app_public.units")) - unitsBefore).toBeLessThan(500);
+});
+
+test("a phone number that many leads have does not slow down further ones, in any organization", async () => {
+  await client.query("set local session_replication_role = replica");
+  const number = "+14165550199";
+  for (const { organization, project } of homes)
+    await client.query(
+      `insert into app_public.leads (organization_id, project_id, name, email, phone)
+         select $1, $2, 'Lead ' || n, 'lead' || n || '@example.com', $3 from generate_series(1, 5000) n`,
+      [organization, project, number],
+    );
+  await client.query("set local session_replication_role = origin");
+  const readBy = async (text: string, values: unknown[]) => {
+    const before = await tuplesRead("app_public.leads");
+    await client.query(text, values);
+    return (await tuplesRead("app_public.leads")) - before;
+  };
+  const { organization, project } = homes[0]!;
+  const further = `insert into app_public.leads (organization_id, project_id, name, phone)
+    select $1, $2, 'Further ' || n, $3 from generate_series(1, $4::int) n`;
+  expect(await readBy(further, [organization, project, number, 1])).toBeLessThan(50);
+  expect(await readBy(further, [organization, project, number, 100])).toBeLessThan(2_000);
+  const { rows } = await client.query<{ id: string }>(
+    "insert into app_public.leads (organization_id, project_id, name) values ($1, $2, 'Other') returning id",
+    [organization, project],
+  );
+  const changed = await readBy("update app_public.leads set phone = $2 where id = $1", [rows[0]!.id, number]);
+  expect(changed).toBeLessThan(50);
+});
+
+test("leads of one transaction that take turns read few of the turns before, and few turns are kept", async () => {
+  const { project } = homes[0]!;
+  await client.query("update app_public.projects set lead_assignment = 'ROUND_ROBIN' where id = $1", [
+    project,
+  ]);
+  const before = await tuplesRead("app_private.lead_turns");
+  const add = (amount: number) =>
+    client.query(
+      "insert into app_public.leads (project_id, name) select $1, 'Lead ' || n from generate_series(1, $2::int) n",
+      [project, amount],
+    );
+  await add(2_000);
+  expect((await tuplesRead("app_private.lead_turns")) - before).toBeLessThan(2_000 * 500);
+  const kept = async () =>
+    (await client.query<{ n: number }>("select count(*)::int as n from app_private.lead_turns")).rows[0]!.n;
+  expect(await kept()).toBeLessThan(60);
+  // Turns that were passed over by those of an import are deleted by the next one.
+  for (let n = 0; n < 3; n += 1) await client.query("select app_private.next_turns($1, 500)", [project]);
+  await add(10);
+  expect(await kept()).toBeLessThan(120);
 });
 
 test("writing to a record reads nothing of the catalog", async () => {

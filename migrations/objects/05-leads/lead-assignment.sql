@@ -56,8 +56,10 @@ begin
   chosen := members[((select count(*) from unnest(members) m where m <= latest.user_id)
     + turn - coalesce(latest.turn, 0) - 1) % cardinality(members) + 1];
   insert into app_private.lead_turns (project_id, turn, user_id) values (project_id, turn, chosen);
+  -- PERF: only just behind the latest, or each lead of a large transaction would read all turns that it has deleted.
   delete from app_private.lead_turns t where t.id = any (array(select o.id from app_private.lead_turns o
-    where o.project_id = project_id and o.turn < turn - 50 order by o.turn limit 5 for update skip locked));
+    where o.project_id = project_id and o.turn between turn - 100 and turn - 51 order by o.turn limit 5
+    for update skip locked));
   return chosen;
 end $$;
 comment on function app_private.next_in_turn(uuid) is

@@ -82,6 +82,8 @@ begin
   before := (select count(*) from unnest(members) m where m <= latest.user_id);
   insert into app_private.lead_turns (project_id, turn, user_id) values (project_id,
     coalesce(latest.turn, 0) + amount, members[(before + amount - 1) % cardinality(members) + 1]);
+  delete from app_private.lead_turns t where t.id = any (array(select o.id from app_private.lead_turns o
+    where o.project_id = project_id and o.turn < latest.turn - 50 for update skip locked));
   return array(select members[(before + place - 1) % cardinality(members) + 1] from generate_series(1, amount) place);
 end $$;
 comment on function app_private.next_turns(uuid, int) is

@@ -417,16 +417,16 @@ create constraint trigger _910_has_purchase after insert or update of status on 
 
 -- Two leads that may be one person.
 create function app_private.note_duplicate(lead app_public.leads) returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   -- A number that many leads have, such as that of an office, says nothing.
   most constant int := 3;
-  -- PERF: the offset forces the use of the index of phone numbers: the estimates for the project and for existing
-  -- leads are too low while a table has just grown.
+  -- PERF: by its index, also while the table has just grown, and no further than to the last one that is needed.
   others uuid[] := array(
-    select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
-      where reverse(l.phone) = reverse(lead.phone) offset 0) s
-    where s.project_id = lead.project_id and s.id <> lead.id and s.deleted_at is null
+    select s.id from app_public.leads s
+    where s.project_id::text || ' ' || s.phone::text = lead.project_id::text || ' ' || lead.phone::text
+      and s.phone is not null and s.id <> lead.id and s.deleted_at is null
       -- A person who registers again after closing is recognized.
       and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = lead.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
@@ -449,13 +449,15 @@ comment on function app_private.note_duplicate(app_public.leads) is
 
 -- PERF: of many at once, only those are looked at whose number another lead has.
 create function app_private.tg_leads__duplicates() returns trigger
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   lead app_public.leads;
 begin
   for lead in
-    select n.* from new_rows n where n.phone is not null
-      and (select true from app_public.leads l where reverse(l.phone) = reverse(n.phone) and l.id <> n.id limit 1)
+    select n.* from new_rows n where n.phone is not null and (select true from app_public.leads l
+      where l.project_id::text || ' ' || l.phone::text = n.project_id::text || ' ' || n.phone::text
+        and l.phone is not null and l.deleted_at is null and l.id <> n.id limit 1)
   loop
     perform app_private.note_duplicate(lead);
   end loop;
