@@ -162,15 +162,15 @@ async function read(
   readers: Record<string, Reader>,
 ): Promise<void> {
   const middle = Math.floor(EVENTS / 2);
-  const firstOf = (scope: string, where: string, order: string) =>
-    `select b.* from ${scope} s (id) cross join lateral (select t.id, t.organization_id, t.sequence, t.name, t.data, t.changes
-       from app_hidden.masked_events t where t.${scope.includes("projects") ? "project_id" : "organization_id"} = s.id
+  const within = (set: string, column: string, where: string, order: string) =>
+    `select b.* from unnest(app_hidden.${set}('org.member')) s (id) cross join lateral (select t.id, t.organization_id, t.sequence, t.name, t.data, t.changes
+       from app_hidden.masked_events t where t.${column} = s.id
          and t.organization_id = '${organization}' ${where} order by t.organization_id${order}, t.sequence${order}, t.id${order} limit 50) b`;
   // A list reads what the organizations of the viewer own, and the projects that they take part in.
   const list = (where: string, order = "") =>
-    `select * from (${["organizations", "projects"]
-      .map((sets) => firstOf(`unnest(app_hidden.viewer_${sets}('org.member'))`, where, order))
-      .join(" union all ")}) u order by organization_id${order}, sequence${order}, id${order} limit 50`;
+    `select * from (${within("viewer_organizations", "organization_id", where, order)}
+       union all ${within("viewer_projects", "project_id", where, order)}) u
+     order by organization_id${order}, sequence${order}, id${order} limit 50`;
   const statements: [string, string][] = [
     ["the first page", list("")],
     ["a page in the middle", list(`and sequence > ${middle}`)],

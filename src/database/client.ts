@@ -71,7 +71,7 @@ interface Inside {
 /** The client of node-postgres, with timeouts for connecting, each response, and disconnecting. */
 export class DatabaseClient extends Client {
   readonly #name: string;
-  readonly #usuallyWithin: number;
+  readonly #defaultAnswerWithin: number;
   #answerWithin: number;
   readonly #connectWithin: number;
   readonly #unnamed: boolean;
@@ -95,8 +95,8 @@ export class DatabaseClient extends Client {
       connectionTimeoutMillis: 0,
     });
     this.#several = several;
-    this.#usuallyWithin = config.answerWithin ?? 60_000;
-    this.#answerWithin = this.#usuallyWithin;
+    this.#defaultAnswerWithin = config.answerWithin ?? 60_000;
+    this.#answerWithin = this.#defaultAnswerWithin;
     this.#connectWithin = config.connectWithin ?? CONNECT_MS;
     this.#unnamed = config.unnamed ?? false;
     this.#name = config.application_name ?? "plat";
@@ -221,14 +221,14 @@ export class DatabaseClient extends Client {
   }
 
   /**
-   * Waits longer for the following responses.
-   * @param statementTimeout of the server for these statements, in milliseconds; default: the usual one again
+   * Extends the response timeout, so that the server still answers first.
+   * @param statementTimeout of the server for the following statements, in milliseconds; default: resets the timeout
    */
-  awaitStatementsFor(statementTimeout?: number): void {
+  extendResponseTimeout(statementTimeout?: number): void {
     this.#answerWithin =
       statementTimeout === undefined
-        ? this.#usuallyWithin
-        : Math.max(this.#usuallyWithin, statementTimeout + GRACE_MS);
+        ? this.#defaultAnswerWithin
+        : Math.max(this.#defaultAnswerWithin, statementTimeout + GRACE_MS);
   }
 
   #checkLater(): NodeJS.Timeout {

@@ -183,11 +183,11 @@ export class FusedClient implements NodePostgresPgClient {
     try {
       return await this.#transaction(query.text, async (client) => {
         for (const value of preloaded) await value.load(client);
-        await this.#session.awaitAsServerDoes();
+        await this.#session.extendResponseTimeout();
         return client.query<TData>({ ...query, values: values.map(toText) as DatabaseValue[] });
       });
     } finally {
-      this.#session.awaitAsUsual();
+      this.#session.resetResponseTimeout();
     }
   }
 

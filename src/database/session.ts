@@ -55,17 +55,17 @@ export class Session {
     return session;
   }
 
-  /** Waits for the following responses as long as the server lets statements of this transaction take. */
-  async awaitAsServerDoes(): Promise<void> {
+  /** Extends the response timeout of the client to the `statement_timeout` of this transaction. */
+  async extendResponseTimeout(): Promise<void> {
     const { rows } = await this.send(
       [{ text: "select setting::int from pg_settings where name = 'statement_timeout'" }],
       true,
     );
-    if (this.client instanceof DatabaseClient) this.client.awaitStatementsFor((rows as number[][])[0]![0]);
+    if (this.client instanceof DatabaseClient) this.client.extendResponseTimeout((rows as number[][])[0]![0]);
   }
 
-  awaitAsUsual(): void {
-    if (this.client instanceof DatabaseClient) this.client.awaitStatementsFor();
+  resetResponseTimeout(): void {
+    if (this.client instanceof DatabaseClient) this.client.extendResponseTimeout();
   }
 
   /**

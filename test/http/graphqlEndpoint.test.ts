@@ -1,4 +1,5 @@
 /** From the result of an operation to its response: status, headers, positions, limits, and what is released when. */
+import type { ServerResponse } from "node:http";
 import { request as ask } from "node:https";
 import { afterEach, expect, jest, test } from "@jest/globals";
 import type { Request } from "express";
@@ -384,6 +385,15 @@ test("the use of the schema is noted after an answer, and not if there was none"
   expect(noteUse).toHaveBeenCalledTimes(1);
 });
 
+/** Adds to the list how many places are held when the response is sent. */
+function noteHeldAtEnd(response: ServerResponse, held: number[]): void {
+  const end = response.end.bind(response);
+  response.end = ((...args: unknown[]) => {
+    held.push(operations.numbers.held);
+    return end(...(args as []));
+  }) as never;
+}
+
 test("the place of an operation is free again before its response is sent, and after a failure", async () => {
   const held: number[] = [];
   const server = await start({
@@ -391,12 +401,7 @@ test("the place of an operation is free again before its response is sent, and a
     answerCompiled: async (request) => {
       held.push(operations.numbers.held);
       if ((request.body as { query: string }).query !== "{ ok }") throw new Error("A fault.");
-      const response = request.res!;
-      const end = response.end.bind(response);
-      response.end = ((...args: unknown[]) => {
-        held.push(operations.numbers.held);
-        return end(...(args as []));
-      }) as never;
+      noteHeldAtEnd(request.res!, held);
       return '{"data":{}}';
     },
   });
@@ -410,12 +415,7 @@ test("the place of an operation is free again before its response is sent, and a
 test("the place of a planned operation is free again before its response is sent, too", async () => {
   const held: number[] = [];
   const server = await given((request) => {
-    const response = request.res!;
-    const end = response.end.bind(response);
-    response.end = ((...args: unknown[]) => {
-      held.push(operations.numbers.held);
-      return end(...(args as []));
-    }) as never;
+    noteHeldAtEnd(request.res!, held);
     held.push(operations.numbers.held);
     return json({ data: {} });
   });

@@ -64,7 +64,7 @@ test("workers and connections that were noted as gone by mistake are known to li
   const gone = `select gone_at from app_private.workers where id = 'reconnected'
     union all select gone_at from app_private.worker_connections where id = ${rows[0].id}`;
   expect(await column(gone)).toEqual(["null", "null"]);
-  // They are noted again once they are.
+  // Once they are gone, they are noted again.
   await worker.query("select pg_advisory_unlock_all()");
   await worker.query("select app_private.note_gone_connections()");
   await worker.query("select * from app_private.free_jobs_of_dead_workers(false)");
