@@ -53,6 +53,9 @@ export async function partitionYears(client: Client, years: number): Promise<voi
 /** Number of events per insert statement. */
 const CHUNK = 1_000_000;
 
+/** Largest number of subjects of each kind. With more, loading them would take longer than loading their events. */
+const MOST_SUBJECTS = 1_000_000;
+
 /**
  * Inserts an organization with its projects, its events, and their subjects: records of each kind that is used daily.
  * @param client the owner's connection
@@ -91,7 +94,7 @@ export async function loadEventYears(
      union all select id, organization_id, $2, 'SELLER' from app_public.projects where slug = 'years-1'`,
     [organization, agency],
   );
-  const subjects = Math.max(projects, Math.ceil(events / 20));
+  const subjects = Math.min(MOST_SUBJECTS, Math.max(projects, Math.ceil(events / 20)));
   await client.query(
     `create temp table places as select n, p.id as project_id, p.organization_id
      from generate_series(1, $2::int) n join (select row_number() over (order by id) as place, count(*) over () as all, p.* from app_public.projects p

@@ -40,7 +40,7 @@ export interface PoolOptions {
 }
 
 /** Default time limit of a statement. */
-const STATEMENT_TIMEOUT_MS = 25_000;
+export const STATEMENT_TIMEOUT_MS = 25_000;
 
 /** PostgreSQL settings of every connection. */
 export function connectionSettings({
