@@ -1,0 +1,71 @@
+import { setImmediate as nextIteration } from "node:timers/promises";
+import type { Claims } from "../../src/database/claims.ts";
+import { DataVersions } from "../../src/database/dataVersions.ts";
+
+const viewer = (userId: string): Claims => ({ userId, readOnly: false });
+
+/** A pool whose statements are answered by the test. */
+function heldPool() {
+  const statements: { viewers: readonly string[]; answer(revision: string): void }[] = [];
+  const query = ({ values: [viewers] }: { values: [string[]] }) =>
+    new Promise((resolve) =>
+      statements.push({
+        viewers,
+        answer: (own) =>
+          resolve({ rows: viewers.map((_, n) => ({ number: n + 1, own, whole: null, reached: "0/1" })) }),
+      }),
+    );
+  return { statements, versions: new DataVersions({ query } as never) };
+}
+
+test("requests that arrive in successive iterations of the event loop share a statement", async () => {
+  const { statements, versions } = heldPool();
+  const [one, other] = [viewer("one"), viewer("other")];
+  const first = versions.read(one, undefined);
+  expect(statements).toHaveLength(1);
+
+  const later = [versions.read(one, undefined)];
+  statements[0]!.answer("before");
+  await expect(first).resolves.toMatchObject({ own: "before" });
+  // One in each of the next iterations: the statement waits for them.
+  for (const claims of [other, one, one]) {
+    later.push(versions.read(claims, undefined));
+    await nextIteration();
+  }
+  await nextIteration();
+  await nextIteration();
+  expect(statements.map(({ viewers }) => viewers)).toEqual([["one"], ["one", "other"]]);
+  statements[1]!.answer("after");
+  for (const { own } of (await Promise.all(later)) as { own: string }[]) expect(own).toBe("after");
+});
+
+test("a statement does not wait without end while requests arrive", async () => {
+  const { statements, versions } = heldPool();
+  const claims = viewer("one");
+  const first = versions.read(claims, undefined);
+  let count = 1;
+  void versions.read(claims, undefined);
+  statements[0]!.answer("before");
+  await first;
+  const end = performance.now() + 10_000;
+  while (statements.length === 1 && performance.now() < end) {
+    void versions.read(claims, undefined);
+    count += 1;
+    await nextIteration();
+  }
+  expect(statements).toHaveLength(2);
+  expect(count).toBeGreaterThan(2);
+});
+
+test("a request is not answered by a statement that began before it", async () => {
+  const { statements, versions } = heldPool();
+  const claims = viewer("one");
+  const first = versions.read(claims, undefined);
+  const second = versions.read(claims, undefined);
+  statements[0]!.answer("before");
+  await first;
+  await nextIteration();
+  await nextIteration();
+  statements[1]!.answer("after");
+  await expect(second).resolves.toMatchObject({ own: "after" });
+});
