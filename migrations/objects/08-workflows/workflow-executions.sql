@@ -146,39 +146,65 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('workflow_execution', 'status', 'FAILED', 'failed'), ('workflow_execution', 'status', 'CANCELLED', 'cancelled');
 
 -- Starting.
-create function app_private.workflow_subjects(subject_type text, ids uuid[])
-returns table (id uuid, organization_id uuid, project_id uuid, lead_id uuid, buyer_id uuid)
+create function app_private.distinct_pairs(ids uuid[], event_ids uuid[]) returns table (id uuid, event_id uuid)
+language sql immutable as $$
+  select distinct u.id, u.event_id from unnest(distinct_pairs.ids, distinct_pairs.event_ids) u (id, event_id)
+$$;
+comment on function app_private.distinct_pairs(uuid[], uuid[]) is
+  'The elements of two arrays by their place, each pair once; the second may be null.';
+
+create function app_private.workflow_subjects(subject_type text, ids uuid[], event_ids uuid[] default null)
+returns table (id uuid, organization_id uuid, project_id uuid, lead_id uuid, buyer_id uuid, event_id uuid)
 language plpgsql stable as $$
 #variable_conflict use_column
 begin
+  -- PERF: each record is looked up by its id. Joined with the events afterwards, hundreds of thousands of subjects were
+  -- compared with each other, because the planner expects few rows of a function.
   case subject_type
     when 'LEAD' then return query
-      select l.id, l.organization_id, l.project_id, l.id, null::uuid from app_public.leads l where l.id = any (ids)
-        and l.deleted_at is null;
+      select l.id, l.organization_id, l.project_id, l.id, null::uuid, g.event_id
+        from app_private.distinct_pairs(ids, event_ids) g join app_public.leads l on l.id = g.id
+        where l.deleted_at is null;
     when 'BUYER' then return query
-      select b.id, b.organization_id, b.project_id, b.lead_id, b.id from app_public.buyers b
-        where b.id = any (ids) and b.deleted_at is null and b.status <> 'CANCELLED';
+      select b.id, b.organization_id, b.project_id, b.lead_id, b.id, g.event_id
+        from app_private.distinct_pairs(ids, event_ids) g join app_public.buyers b on b.id = g.id
+        where b.deleted_at is null and b.status <> 'CANCELLED';
     when 'RESERVATION' then return query
-      select r.id, r.organization_id, r.project_id, r.lead_id, r.purchase_id from app_public.reservations r
-        where r.id = any (ids) and r.deleted_at is null;
+      select r.id, r.organization_id, r.project_id, r.lead_id, r.purchase_id, g.event_id
+        from app_private.distinct_pairs(ids, event_ids) g join app_public.reservations r on r.id = g.id
+        where r.deleted_at is null;
     when 'UNIT' then return query
-      select u.id, u.organization_id, u.project_id, null::uuid, null::uuid from app_public.units u
-        where u.id = any (ids) and u.deleted_at is null;
+      select u.id, u.organization_id, u.project_id, null::uuid, null::uuid, g.event_id
+        from app_private.distinct_pairs(ids, event_ids) g join app_public.units u on u.id = g.id
+        where u.deleted_at is null;
     when 'APPOINTMENT' then return query
-      select a.id, a.organization_id, a.project_id, a.lead_id, a.buyer_id from app_public.appointments a
-        where a.id = any (ids) and a.deleted_at is null;
+      select a.id, a.organization_id, a.project_id, a.lead_id, a.buyer_id, g.event_id
+        from app_private.distinct_pairs(ids, event_ids) g join app_public.appointments a on a.id = g.id
+        where a.deleted_at is null;
     else return query
-      select t.id, t.organization_id, t.project_id, t.lead_id, t.buyer_id from app_public.tasks t where t.id = any (ids)
-        and t.deleted_at is null;
+      select t.id, t.organization_id, t.project_id, t.lead_id, t.buyer_id, g.event_id
+        from app_private.distinct_pairs(ids, event_ids) g join app_public.tasks t on t.id = g.id
+        where t.deleted_at is null;
   end case;
 end $$;
-comment on function app_private.workflow_subjects(text, uuid[]) is
-  'Those of the records that are still there: where they belong, and the lead or purchase they are of. Workflows '
-  'do not run for cancelled purchases.';
+comment on function app_private.workflow_subjects(text, uuid[], uuid[]) is
+  'Those of the records that are still there: where they belong, the lead or purchase they are of, and the event '
+  'beside them in event_ids. Workflows do not run for cancelled purchases.';
 
 create function app_private.call_workflow_engine() returns void
 language sql volatile as $$ select pg_notify('plat_workflows', '') $$;
 comment on function app_private.call_workflow_engine() is 'Tells the workers, at commit, that executions are due.';
+
+-- PERF: without sequential scans, since a table that grew a moment ago looks small to the planner.
+create function app_private.has_execution(workflow_id uuid, subject_id uuid, live boolean) returns boolean
+language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  return exists (select from app_public.workflow_executions x
+    where x.workflow_id = has_execution.workflow_id and x.subject_id = has_execution.subject_id
+      and (not live or x.status in ('PENDING', 'RUNNING', 'PAUSED')));
+end $$;
+comment on function app_private.has_execution(uuid, uuid, boolean) is
+  'Whether a workflow has ever been started for a record; live: whether it runs for it.';
 
 create function app_private.start_workflow_executions(
   workflow app_public.workflows, subject_ids uuid[], trigger_type text, trigger_event_id uuid default null,
@@ -205,18 +231,15 @@ begin
     select workflow.organization_id, s.project_id, workflow.id, workflow.steps_revision, workflow.reentry,
       workflow.subject_type, s.id, s.lead_id, s.buyer_id,
       batch_id, depth, case when error is null then 'PENDING' else 'FAILED' end, trigger_type,
-        coalesce(g.event_id, trigger_event_id), started_by, case when error is null then 1 end,
+        coalesce(s.event_id, trigger_event_id), started_by, case when error is null then 1 end,
       case when error is null then now() + make_interval(secs => coalesce(pause, 0)) end, error, case
         when error is not null then now() end, context
-    from app_private.workflow_subjects(workflow.subject_type, subject_ids) s
-    join (select distinct u.subject_id, u.event_id from unnest(subject_ids, event_ids) u (subject_id, event_id)) g
-      on g.subject_id = s.id
+    from app_private.workflow_subjects(workflow.subject_type, subject_ids, event_ids) s
     where s.organization_id = workflow.organization_id
       and (workflow.project_id is null or s.project_id = workflow.project_id)
       and not exists (select from app_public.projects p where p.id = s.project_id and p.archived_at is not null)
-      and (error is not null or workflow.reentry = 'ALWAYS' or not exists (
-        select from app_public.workflow_executions x where x.workflow_id = workflow.id and x.subject_id = s.id
-          and (workflow.reentry = 'NEVER' or x.status in ('PENDING', 'RUNNING', 'PAUSED'))))
+      and (error is not null or workflow.reentry = 'ALWAYS'
+        or not app_private.has_execution(workflow.id, s.id, live => workflow.reentry <> 'NEVER'))
     order by s.id
     on conflict do nothing
     returning e.id;
