@@ -79,10 +79,11 @@ begin
       else 'e.subject_id = r.id order by e.id desc' end);
   execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_events');
   execute format('comment on function app_public.%I is %L', table_name || '_events',
-    case when table_name in ('projects', 'organizations') then E'@permission audit.read\n@by ' || case table_name
-      when 'projects' then 'project_id'
-      else 'organization_id' end || E'\n\nEvents of the organization, latest first; '
-      'null without the permission audit.read.'
+    case table_name
+      when 'projects' then E'@permission audit.read\n@by project_id\n\nEvents of the project and of its records, latest '
+        'first; null without the permission audit.read.'
+      when 'organizations' then E'@permission audit.read\n@by organization_id\n\nEvents of the organization, latest '
+        'first; null without the permission audit.read.'
       else E'@ordered\n\nEvents of the record, latest first.' end);
 end $$;
 
