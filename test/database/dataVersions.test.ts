@@ -1,6 +1,8 @@
-import { setImmediate as nextIteration } from "node:timers/promises";
+import { expect, test } from "@jest/globals";
 import type { Claims } from "../../src/database/claims.ts";
 import { DataVersions } from "../../src/database/dataVersions.ts";
+
+const nextIteration = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 const viewer = (userId: string): Claims => ({ userId, readOnly: false });
 

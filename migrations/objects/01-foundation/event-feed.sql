@@ -80,8 +80,8 @@ begin
   execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_events');
   execute format('comment on function app_public.%I is %L', table_name || '_events',
     case table_name
-      when 'projects' then E'@permission audit.read\n@by project_id\n\nEvents of the project and of its records, latest '
-        'first; null without the permission audit.read.'
+      when 'projects' then E'@permission audit.read\n@by project_id\n\nEvents of the project and of its records, '
+        'latest first; null without the permission audit.read.'
       when 'organizations' then E'@permission audit.read\n@by organization_id\n\nEvents of the organization, latest '
         'first; null without the permission audit.read.'
       else E'@ordered\n\nEvents of the record, latest first.' end);
