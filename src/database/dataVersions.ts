@@ -2,7 +2,6 @@
  * Determines the versions of the data that responses to viewers depend on. One statement runs at a time, for all
  * requests that arrived before it.
  */
-import { setImmediate as nextIteration } from "node:timers/promises";
 import type { Pool } from "pg";
 import type { Claims } from "./claims.ts";
 import { parseLsn } from "./position.ts";
@@ -33,9 +32,6 @@ interface PendingRead {
 
 /** Viewers per statement. */
 const MOST_VIEWERS = 50;
-
-/** Milliseconds that a statement waits for further requests while they arrive. */
-const COLLECT_MS = 4;
 
 /** PERF: by identity, since the requests of a token that was looked up once share these. */
 const keyOf = ({ claims, facts }: PendingRead): object => facts ?? claims;
@@ -79,21 +75,10 @@ export class DataVersions {
       const found = await this.#ask(groups.map(([first]) => first!)).catch(() => []);
       for (const [index, group] of groups.entries())
         for (const { outcome } of group) outcome.resolve(found[index]);
-      if (this.#waiting.length > 0) await this.#collect();
+      // PERF: a statement costs as much as an answer; requests that have arrived meanwhile share the next one.
+      if (this.#waiting.length > 0) await new Promise(setImmediate);
     }
     this.#running = false;
-  }
-
-  /**
-   * PERF: a statement costs more than a response, so requests share it: those that arrive while an iteration of the
-   * event loop brings another one.
-   */
-  async #collect(): Promise<void> {
-    const end = performance.now() + COLLECT_MS;
-    for (let count = 0; count < this.#waiting.length && performance.now() < end;) {
-      count = this.#waiting.length;
-      await nextIteration();
-    }
   }
 
   async #ask(viewers: readonly PendingRead[]): Promise<(DataVersion | undefined)[]> {

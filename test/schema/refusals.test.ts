@@ -979,7 +979,7 @@ describe("executions of workflows", () => {
       given:
         "create or replace function app_hidden.most_subjects_of_batch() returns int language sql immutable parallel safe as 'select 1'",
       call: "app_public.batch_workflow(workflow, array[lead, other_lead]::text[]::app_public.id_or_slug[])",
-      says: "A batch can have at most 500,000 subjects.",
+      says: "A batch can have at most 150,000 subjects.",
     },
     "a subject without a lead cannot be tagged": {
       given: aboutNobody,

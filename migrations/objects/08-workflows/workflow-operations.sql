@@ -179,7 +179,7 @@ comment on function app_private.begin_batch(uuid, uuid[], jsonb) is
 grant execute on function app_private.begin_batch(uuid, uuid[], jsonb) to plat_user;
 
 create function app_hidden.most_subjects_of_batch() returns int
-language sql immutable parallel safe as $$ select 500000 $$;
+language sql immutable parallel safe as $$ select 150000 $$;
 comment on function app_hidden.most_subjects_of_batch() is 'How many subjects a batch of a workflow can have.';
 
 create function app_public.batch_workflow(id uuid, subject_ids app_public.id_or_slug[] default null,
@@ -219,7 +219,7 @@ begin
     end if;
   end if;
   if cardinality(targets) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'A batch can have at most 500,000 subjects.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A batch can have at most 150,000 subjects.',
       jsonb_build_object('limit', most, 'field', case when leads_filter is null then 'subjectIds'
         else 'leadsFilter' end));
   end if;
@@ -229,7 +229,7 @@ begin
 end $$;
 comment on function app_public.batch_workflow is
   E'@arg id Id of the workflow; its status must be ENABLED.\n@arg subject_ids Ids of the records to start '
-  'executions for, at most 500,000.\n@arg leads_filter Selects the leads to start executions for, among those that '
+  'executions for, at most 150,000.\n@arg leads_filter Selects the leads to start executions for, among those that '
   'the viewer can see.\n\n'
   'Starts a workflow for many records at once. Records of other projects, and records that `reentry` excludes, are '
   'skipped. Requires the permission workflow.run.';
