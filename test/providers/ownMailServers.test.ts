@@ -49,9 +49,11 @@ test("a server that answers a byte at a time is given up after a while", async (
     }, 10);
     socket.once("close", () => clearInterval(trickle));
   });
+  const start = performance.now();
   expect(await server.failure(500)).toMatchObject({ name: "ConnectionFailed", retryable: true });
-  // It answered to the end.
-  expect(written).toBeGreaterThan(5);
+  // No earlier, although there was an answer. On a busy machine, it is of few bytes.
+  expect(performance.now() - start).toBeGreaterThan(490);
+  expect(written).toBeGreaterThan(0);
 });
 
 test.each([
