@@ -339,36 +339,34 @@ create trigger _800_review_again after update of role, permissions on app_public
 create function app_private.tg__leave_deal() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  has_tasks boolean;
-  has_appointments boolean;
+  lead constant uuid := case tg_argv[0] when 'lead_id' then new.id end;
+  purchase constant uuid := case tg_argv[0] when 'buyer_id' then new.id end;
+  tasks uuid[];
+  appointments uuid[];
 begin
   if exists (select from app_private.people_who_see(new.organization_id, new.project_id, null, tg_argv[1]) p
     where p.user_id = old.assignee_id) then
     return null;
   end if;
-  -- PERF: most deals have neither. Even an update of no row is planned, and calls the triggers of its statement.
-  if tg_argv[0] = 'lead_id' then
-    has_tasks := exists (select from app_public.tasks t where t.lead_id = new.id and t.assignee_id = old.assignee_id
-      and t.deleted_at is null and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING'));
-    has_appointments := exists (select from app_public.appointments a where a.lead_id = new.id
-      and a.host_id = old.assignee_id and a.deleted_at is null);
-  else
-    has_tasks := exists (select from app_public.tasks t where t.buyer_id = new.id and t.assignee_id = old.assignee_id
-      and t.deleted_at is null and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING'));
-    has_appointments := exists (select from app_public.appointments a where a.buyer_id = new.id
-      and a.host_id = old.assignee_id and a.deleted_at is null);
+  -- PERF: OFFSET fences the deal in, so that its index finds them and not that of a person with many.
+  tasks := array(select t.id from (
+      select x.* from app_public.tasks x where x.lead_id = lead and x.deleted_at is null
+      union all select x.* from app_public.tasks x where x.buyer_id = purchase and x.deleted_at is null offset 0) t
+    where t.assignee_id = old.assignee_id and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING'));
+  appointments := array(select a.id from (
+      select x.* from app_public.appointments x where x.lead_id = lead
+      union all select x.* from app_public.appointments x where x.buyer_id = purchase offset 0) a
+    where a.host_id = old.assignee_id and a.deleted_at is null
+      and a.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED'));
+  -- PERF: most deals have neither. Even an update of no row calls the triggers of its statement.
+  if tasks <> '{}' then
+    update app_public.tasks t set assignee_id = new.assignee_id
+      where t.id = any (tasks) and t.assignee_id = old.assignee_id;
   end if;
-  if has_tasks then
-    execute format('update app_public.tasks t set assignee_id = $1 where t.%I = $2 and t.assignee_id = $3
-      and t.deleted_at is null and t.status in (''OPEN'', ''IN_PROGRESS'', ''WAITING'')', tg_argv[0])
-      using new.assignee_id, new.id, old.assignee_id;
-  end if;
-  if has_appointments then
-    execute format('update app_public.appointments a
-      set host_id = app_private.free_host($1, a.id, a.starts_at, a.ends_at)
-      where a.%I = $2 and a.host_id = $3 and a.deleted_at is null
-      and a.status in (''REQUESTED'', ''SCHEDULED'', ''CONFIRMED'')', tg_argv[0])
-      using new.assignee_id, new.id, old.assignee_id;
+  if appointments <> '{}' then
+    update app_public.appointments a
+      set host_id = app_private.free_host(new.assignee_id, a.id, a.starts_at, a.ends_at)
+      where a.id = any (appointments) and a.host_id = old.assignee_id;
   end if;
   return null;
 end $$;
