@@ -19,6 +19,7 @@ import { backoff } from "./base/backoff.ts";
 import { coalesceCalls } from "./base/coalesceCalls.ts";
 import type { ListenConnection } from "./database/listener.ts";
 import { refusesChanges } from "./database/databaseErrors.ts";
+import { JobFetches } from "./jobs/fetches.ts";
 import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
 import { JobShares } from "./jobs/shares.ts";
 import { RunnerPool } from "./jobs/runnerPool.ts";
@@ -48,6 +49,8 @@ export interface WorkerOptions {
   listen?: (events: WorkerEvents) => void;
   /** Milliseconds between checks for dead workers. */
   lookEveryMs?: number;
+  /** Milliseconds between polls for due jobs. */
+  pollEveryMs?: number;
   /**
    * Called if jobs permanently cannot be run although the database is available: another process may be able to run
    * them.
@@ -98,6 +101,7 @@ class JobWorker implements Worker {
   readonly #pool: RunnerPool;
   readonly #stopping = new AbortController();
   readonly #due: ReturnType<typeof coalesceCalls>;
+  #fetches = new JobFetches();
   #duePoll: NodeJS.Timeout | undefined;
   #workerPool: WorkerPool | undefined;
   #runner: Runner | undefined;
@@ -124,6 +128,7 @@ class JobWorker implements Worker {
     this.#due = coalesceCalls(
       () => this.#nudgeForDueJobs(),
       (error) => {
+        this.#fetches.reset();
         if (!this.#stopping.signal.aborted)
           log.warn({ event: "worker.poll_failed", err: error }, "Looking for due jobs failed; retrying.");
       },
@@ -144,7 +149,7 @@ class JobWorker implements Worker {
       await end();
       throw error;
     }
-    this.#duePoll = setInterval(this.#due.call, duePollMs);
+    this.#duePoll = setInterval(this.#due.call, this.#options.pollEveryMs ?? duePollMs);
     this.#ended = this.#runUntilStopped().finally(end);
   }
 
@@ -157,7 +162,21 @@ class JobWorker implements Worker {
     const { rows } = await this.#pool.query<{ due: number }>("select app_private.due_jobs($1) as due", [
       this.#options.concurrency,
     ]);
-    if (rows[0]!.due > 0) this.#workerPool?.nudge(rows[0]!.due);
+    if (rows[0]!.due === 0) return this.#fetches.reset();
+    const failure = this.#fetches.check();
+    if (failure) this.#replaceRunner(failure);
+    else this.#workerPool?.nudge(rows[0]!.due);
+  }
+
+  /** Ends the job runner after its running jobs; another one follows. */
+  #replaceRunner(failure: Error): void {
+    this.#options.log.error(
+      { event: "worker.fetch_failed", err: failure },
+      "Jobs are due and cannot be fetched although the database answers; replacing the job runner.",
+    );
+    this.#fetches.reset();
+    // Its end is awaited, and reported, by #runOne.
+    void this.#runner?.stop().catch(() => {});
   }
 
   async stop(): Promise<void> {
@@ -190,6 +209,8 @@ class JobWorker implements Worker {
     const events: WorkerEvents = new EventEmitter();
     const shares = new JobShares(concurrency);
     shares.listen(events);
+    this.#fetches = new JobFetches();
+    this.#fetches.listen(events);
     events.on("pool:create", ({ workerPool }) => {
       this.#workerPool = workerPool;
       liveness.begin(workerPool.id);

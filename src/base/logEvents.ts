@@ -91,6 +91,8 @@ export const logEvents = {
   "worker.died": "Another worker died; its jobs were released.",
   "worker.ended": "The job runner ended; another one starts with back-off.",
   "worker.failed": "This process can no longer run jobs; it exits with code 69.",
+  "worker.fetch_failed":
+    "Due jobs could not be fetched although the database answered; the job runner is replaced.",
   "worker.jobs_lost": "Jobs were locked and never started here; they were released.",
   "worker.look_failed": "Looking for dead workers failed; retried.",
   "worker.poll_failed": "Looking for due jobs failed; retried.",

@@ -10,6 +10,7 @@ import { onlyMethods } from "./onlyMethods.ts";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { type Authenticate, authentication } from "./authentication.ts";
 import { CodedError } from "../base/errors.ts";
+import { keepSuccess } from "../base/keepSuccess.ts";
 import { guidePage, guideText, textForAgents } from "./portal/guides.ts";
 import { readFacts } from "./portal/referenceFacts.ts";
 import { explorerMain, homeMain, referenceMain, salesFloorMain } from "./portal/mains.ts";
@@ -174,10 +175,8 @@ export function portal({ demo, statements, reference }: PortalDeps): Router {
   );
   if (reference) {
     const { schema, authenticate, production } = reference;
-    let made: Promise<MarkdownReference> | undefined;
-    const make = async () => new MarkdownReference(await schema(), await readFacts());
-    const serveText = (prefix: string) =>
-      serve(async (name) => markdown((await (made ??= make())).text(prefix + name)));
+    const made = keepSuccess(async () => new MarkdownReference(await schema(), await readFacts()));
+    const serveText = (prefix: string) => serve(async (name) => markdown((await made()).text(prefix + name)));
     const readers = [get, authentication(authenticate, production), readersOfSchema] as RequestHandler<{
       name?: string;
     }>[];

@@ -1,5 +1,6 @@
 /** OAuth 2 at the provider of the operator: authorization code with PKCE, by its OpenID Connect discovery document. */
 import * as oauth from "oauth4webapi";
+import { keepSuccess } from "../base/keepSuccess.ts";
 import { ConnectionFailed, type Connected } from "./adapter.ts";
 import type { OauthClientOptions } from "../base/providerOptions.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
@@ -27,16 +28,9 @@ export function createOauthClient(
     // Configured by the operator, so it may be a provider on this machine.
     [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
   });
-  let known: Promise<oauth.AuthorizationServer> | undefined;
-
-  function server(): Promise<oauth.AuthorizationServer> {
-    const found = (known ??= oauth
-      .discoveryRequest(new URL(issuer), options())
-      .then((response) => oauth.processDiscoveryResponse(new URL(issuer), response)));
-    // The discovery of a provider that is down is retried at the next call.
-    found.catch(() => (known = undefined));
-    return found;
-  }
+  const server = keepSuccess(async () =>
+    oauth.processDiscoveryResponse(new URL(issuer), await oauth.discoveryRequest(new URL(issuer), options())),
+  );
 
   const connected = (
     tokens: oauth.TokenEndpointResponse,

@@ -229,9 +229,11 @@ export async function playRandomKills({
       async () =>
         (
           await owner.pool.query(
-            `select j.id, j.attempts, j.last_error from graphile_worker._private_jobs j
+            `select j.id, t.identifier, j.attempts, j.last_error, j.locked_by, q.queue_name, q.locked_by as queue_locked_by
+               from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+                 left join graphile_worker._private_job_queues q on q.id = j.job_queue_id
                where j.run_at < now() and j.attempts < j.max_attempts
-               union all select 0, 0, e.id::text from app_public.workflow_executions e
+               union all select 0, 'execution', 0, e.id::text, null, null, null from app_public.workflow_executions e
                where e.workflow_id = $1 and e.status in ('PENDING', 'RUNNING')`,
             [createWorkflow.id],
           )
@@ -336,6 +338,7 @@ export async function playRandomKills({
       .split("\n")
       .filter((line) => line.includes('"level":"error"'));
     const internal = faults.filter((line) => !/"code":"(57P0|08|ECONN)/.test(line)).slice(-20);
+    internal.push(...worker.log().split("\n").slice(-20));
     // If a process has exited by itself, the last lines of its log have the reason.
     const running = Symbol("running");
     for (const [name, process] of Object.entries({ api, worker })) {

@@ -242,3 +242,27 @@ test("a death that a job of the clock did not cause is forgotten when the job is
   // Two processes died during jobs of this key, and both jobs were completed.
   expect((await runs()).map(({ done }) => done)).toEqual([false, true, false, true]);
 });
+
+test("a worker that lost its connections before its first job fetches jobs once it has new ones", async () => {
+  await owner.query("truncate app_private.runs");
+  // The job runner reads its tasks before its first job.
+  const holder = await owner.connect();
+  await holder.query("begin; lock table graphile_worker._private_tasks in share mode");
+  const second = await startWorker({
+    connectionString: database.workerUrl,
+    taskDirectory,
+    concurrency: 4,
+    log,
+    pollEveryMs: 100,
+  });
+  const waiting = `from pg_stat_activity where datname = current_database() and application_name = 'plat-worker-jobs'
+    and wait_event_type = 'Lock'`;
+  await until(async () => (await owner.query(`select pg_terminate_backend(pid) ${waiting}`)).rowCount === 1);
+  await until(async () => (await owner.query(`select ${waiting}`)).rowCount === 0);
+  await holder.query("rollback");
+  holder.release();
+  await add("after", { hangs: false });
+  await until(async () => (await finished()).has("after"));
+  await second.stop();
+  expect(await locked()).toBe(0);
+});

@@ -1,3 +1,4 @@
+import { keepSuccess } from "../../base/keepSuccess.ts";
 import type { DraftOptions } from "../../base/providerOptions.ts";
 import { createEmbedded } from "./embeddedDrafts.ts";
 import type { DraftProvider } from "./draftProvider.ts";
@@ -13,10 +14,10 @@ export {
 /** The author of drafts; without options, the embedded composer, which only uses facts and no network. */
 export function createDraftProvider(options?: DraftOptions): DraftProvider {
   if (!options) return createEmbedded();
-  let loaded: Promise<DraftProvider> | undefined;
+  const loaded = keepSuccess(() => load(options));
   return {
     name: options.provider === "openai" ? "OPENAI" : "ANTHROPIC",
-    write: async (request) => await (await (loaded ??= load(options))).write(request),
+    write: async (request) => await (await loaded()).write(request),
   };
 }
 
