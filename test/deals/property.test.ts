@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect } from "@jest/globals";
 import * as fc from "fast-check";
 import { passTime } from "../harness/clock.ts";
 import { brokenInvariants } from "../../src/doctor/invariants.ts";
+import { laterCreations } from "../harness/laterCreations.ts";
 import { moves, play } from "./model.ts";
 import { startDeals, type Deals } from "./world.ts";
 import { testWithSeeds } from "../harness/seeds.ts";
@@ -40,4 +41,5 @@ testWithSeeds("random deals of several people at once break no rule", async (see
   );
   // If everything were refused, the test would assert nothing.
   expect(codes.get("OK")).toBeGreaterThan(100);
+  expect(await laterCreations(deals.owner)).toEqual([]);
 });

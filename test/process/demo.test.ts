@@ -14,6 +14,7 @@ import { migrate } from "../../src/database/migrate.ts";
 import { brokenInvariants } from "../../src/doctor/invariants.ts";
 import { startApi } from "../harness/api.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { laterCreations } from "../harness/laterCreations.ts";
 
 /** A database with the demo, for tests that only read. */
 let demo: TestDatabase;
@@ -122,6 +123,13 @@ test("has deals in every state, and no violated invariant", async () => {
   } finally {
     await owner.end();
   }
+});
+
+test("an event that names a record follows its creation", async () => {
+  const owner = new Client({ connectionString: demo.ownerUrl });
+  await owner.connect();
+  expect(await laterCreations(owner)).toEqual([]);
+  await owner.end();
 });
 
 test("has two workflows, which run for new leads and open reservations, and not for existing ones", async () => {

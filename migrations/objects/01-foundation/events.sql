@@ -611,6 +611,17 @@ comment on function app_private.take_numbers(uuid, bigint) is
   'Takes the given amount of numbers of a stream for its next events, and returns the last one. In a dry run they '
   'are provisional, and the stream is not locked.';
 
+create function app_hidden.event_place(name text, subject_id uuid, id uuid, occurred_at timestamptz) returns uuid
+language sql stable as $$
+  -- Clients may give ids of their own, which were not made in this transaction.
+  select case when name like '%.created' and subject_id < id
+    and uuid_extract_timestamp(subject_id) >= date_trunc('milliseconds', occurred_at) then subject_id else id end
+$$;
+comment on function app_hidden.event_place(text, uuid, uuid, timestamptz) is
+  'Orders the events of a transaction, together with their ids. The creation of a record has the place of the '
+  'record''s id, before all that its triggers have written until the event itself was written.';
+grant execute on function app_hidden.event_place to plat_user;
+
 create function app_private.number_events() returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
@@ -633,9 +644,10 @@ begin
       subject_type, subject_id, actor_id, actor_type, channel, request_id, changes, data, caused_by_id, transaction_id,
       workflow_depth)
       select t.id, t.stream_id, t.organization_id, t.project_id,
-        last_number - batch.amount + row_number() over (order by t.id), t.name, t.occurred_at, t.subject_type,
-        t.subject_id, t.actor_id, t.actor_type, t.channel, t.request_id, t.changes, t.data, t.caused_by_id,
-        t.transaction_id, t.workflow_depth
+        last_number - batch.amount + row_number() over (
+          order by app_hidden.event_place(t.name, t.subject_id, t.id, t.occurred_at), t.id),
+        t.name, t.occurred_at, t.subject_type, t.subject_id, t.actor_id, t.actor_type, t.channel, t.request_id,
+        t.changes, t.data, t.caused_by_id, t.transaction_id, t.workflow_depth
       from taken t order by t.id;
   end loop;
 end $$;
