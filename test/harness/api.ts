@@ -6,6 +6,7 @@ import type { Pool } from "pg";
 import { onStatement } from "../../src/database/statementEvents.ts";
 import { createTestDatabase, poolOf, type TestDatabase } from "./database.ts";
 import type { HostOptions, DocumentCache } from "./host.ts";
+import { laterCreations } from "./laterCreations.ts";
 import { signUp } from "./signUp.ts";
 
 /** A response of the endpoint. */
@@ -184,9 +185,12 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
     async stop() {
       agent.destroy();
       await serving.stop();
+      const misplaced = await laterCreations(owner);
       await owner.end();
       if (!from) await database.drop();
       await rm(dataDir, { recursive: true, force: true });
+      if (misplaced.length > 0)
+        throw new Error(`Events name records before their creation: ${JSON.stringify(misplaced)}`);
     },
   };
 }
