@@ -644,11 +644,12 @@ begin
       subject_type, subject_id, actor_id, actor_type, channel, request_id, changes, data, caused_by_id, transaction_id,
       workflow_depth)
       select t.id, t.stream_id, t.organization_id, t.project_id,
-        last_number - batch.amount + row_number() over (
-          order by app_hidden.event_place(t.name, t.subject_id, t.id, t.occurred_at), t.id),
-        t.name, t.occurred_at, t.subject_type, t.subject_id, t.actor_id, t.actor_type, t.channel, t.request_id,
-        t.changes, t.data, t.caused_by_id, t.transaction_id, t.workflow_depth
-      from taken t order by t.id;
+        last_number - batch.amount + row_number() over (order by t.place, t.id), t.name, t.occurred_at, t.subject_type,
+        t.subject_id, t.actor_id, t.actor_type, t.channel, t.request_id, t.changes, t.data, t.caused_by_id,
+        t.transaction_id, t.workflow_depth
+      from (
+        select e.*, app_hidden.event_place(e.name, e.subject_id, e.id, e.occurred_at) as place from taken e) t
+      order by t.place, t.id;
   end loop;
 end $$;
 comment on function app_private.number_events() is
