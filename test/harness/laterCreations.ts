@@ -1,6 +1,6 @@
 import type { Pool } from "pg";
 
-/** Events that name a record before the event of its creation, in the same transaction and stream. */
+/** Events that name another record before the event of its creation, in the same transaction and stream. */
 export async function laterCreations(
   owner: Pick<Pool, "query">,
 ): Promise<{ name: string; member: string }[]> {
@@ -13,7 +13,7 @@ export async function laterCreations(
      from created c
      join app_public.events e using (stream_id, transaction_id)
      cross join lateral jsonb_each_text(e.data) m
-     where (c.places ->> m.value)::bigint > e.sequence
+     where m.value <> e.subject_id::text and (c.places ->> m.value)::bigint > e.sequence
      order by 1, 2`,
   );
   return rows;

@@ -611,14 +611,14 @@ comment on function app_private.take_numbers(uuid, bigint) is
   'Takes the given amount of numbers of a stream for its next events, and returns the last one. In a dry run they '
   'are provisional, and the stream is not locked.';
 
-create function app_hidden.event_place(name text, subject_id uuid, id uuid, occurred_at timestamptz) returns uuid
+create function app_hidden.event_place(name text, subject_id uuid, id uuid) returns uuid
 language sql stable as $$
-  -- Clients may give ids of their own, which were not made in this transaction.
+  -- An id that was given, by a client or a move, was not made in this transaction.
   select case when name like '%.created' and subject_id < id
-    and uuid_extract_timestamp(subject_id) >= date_trunc('milliseconds', occurred_at) then subject_id else id end
+    and uuid_extract_timestamp(subject_id) >= date_trunc('milliseconds', now()) then subject_id else id end
 $$;
-comment on function app_hidden.event_place(text, uuid, uuid, timestamptz) is
-  'Orders the events of a transaction, together with their ids. The creation of a record has the place of the '
+comment on function app_hidden.event_place(text, uuid, uuid) is
+  'Orders the events of this transaction, together with their ids. The creation of a record has the place of the '
   'record''s id, before all that its triggers have written until the event itself was written.';
 grant execute on function app_hidden.event_place to plat_user;
 
@@ -647,8 +647,7 @@ begin
         last_number - batch.amount + row_number() over (order by t.place, t.id), t.name, t.occurred_at, t.subject_type,
         t.subject_id, t.actor_id, t.actor_type, t.channel, t.request_id, t.changes, t.data, t.caused_by_id,
         t.transaction_id, t.workflow_depth
-      from (
-        select e.*, app_hidden.event_place(e.name, e.subject_id, e.id, e.occurred_at) as place from taken e) t
+      from (select e.*, app_hidden.event_place(e.name, e.subject_id, e.id) as place from taken e) t
       order by t.place, t.id;
   end loop;
 end $$;

@@ -26,8 +26,7 @@ language sql stable as $$
     'seen', coalesce(jsonb_agg(e.id) filter (where e.place <= most), '[]'),
     'moreEvents', count(*) filter (where e.place > most))
   from (
-    select m.*, row_number() over (
-      order by app_hidden.event_place(m.name, m.subject_id, m.id, m.occurred_at), m.id) as place
+    select m.*, row_number() over (order by app_hidden.event_place(m.name, m.subject_id, m.id), m.id) as place
     from app_hidden.masked_events m
     where m.id >= app_hidden.first_id_of(now()) and m.transaction_id = pg_current_xact_id()::text::bigint) e
 $$;
