@@ -238,10 +238,12 @@ class Clock extends TriggerReader {
     const [next] = await this.compute.run(`clock of ${organization_id}`, "schedule", null, [
       { schedule, timeZone, after },
     ]);
-    await this.engine.pool.query("select app_private.run_schedule($1, $2, $3)", [
+    await this.engine.pool.query("select app_private.run_schedule($1, $2, $3, $4, $5)", [
       workflow_id,
       "value" in next! ? next.value : null,
       was_due_at,
+      schedule,
+      timeZone,
     ]);
   }
 

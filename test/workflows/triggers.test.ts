@@ -329,6 +329,49 @@ describe("bounds", () => {
   });
 });
 
+test("an event from before a change of the trigger starts nothing afterwards", async () => {
+  const subject = await lead();
+  const id = await enabled({ type: "EVENT", event: "lead.created" });
+  const client = await world.owner.connect();
+  const startByEvent = () =>
+    client.query(
+      `with event as (select e.* from app_public.events e where e.subject_id = $2 and e.name = 'lead.created')
+       select app_private.start_by_events(e.organization_id, e.sequence, jsonb_build_array(jsonb_build_object(
+         'sequence', e.sequence, 'eventId', e.id, 'workflowId', $1::uuid, 'subjectId', $2::uuid)), '[]', 1)
+       from event e`,
+      [id, subject],
+    );
+  const started = async () =>
+    (
+      await client.query(
+        "select count(*)::int as count from app_public.workflow_executions where workflow_id = $1",
+        [id],
+      )
+    ).rows[0].count;
+  try {
+    for (const [fromSequence, count] of [
+      ["from_sequence", 0],
+      ["0", 1],
+    ] as const) {
+      // Holds the stream, as a worker does that has read the event before.
+      await client.query("begin");
+      await client.query(
+        `update app_private.workflow_streams set holder = 1, held_until = now() + interval '1 minute' where organization_id = $1`,
+        [world.harbour.id],
+      );
+      await client.query(
+        `update app_private.workflow_triggers set from_sequence = ${fromSequence} where workflow_id = $1`,
+        [id],
+      );
+      await startByEvent();
+      expect(await started()).toBe(count);
+      await client.query("rollback");
+    }
+  } finally {
+    client.release();
+  }
+});
+
 describe("the clock", () => {
   const read = async (id: string) =>
     (await world.max.get(`query ($id: ID!) { workflow(id: $id) { nextRunAt triggerError } }`, { id }))
@@ -345,6 +388,40 @@ describe("the clock", () => {
         ({ nextRunAt }) => nextRunAt !== null && Date.parse(nextRunAt) > Date.now(),
       )
     ).nextRunAt as string;
+
+  test("a line that is changed while its next time is computed is read again", async () => {
+    const trigger = { type: "SCHEDULE", schedule: "45 9 * * *", timeZone: "Europe/Paris" };
+    const id = await enabled(trigger);
+    const client = await world.owner.connect();
+    const compute = (schedule: string) =>
+      client.query("select app_private.run_schedule($1, '2100-01-01', null, $2, $3)", [
+        id,
+        schedule,
+        trigger.timeZone,
+      ]);
+    const nextYear = async () =>
+      (
+        await client.query(
+          "select extract(year from next_run_at)::int as year from app_private.workflow_triggers where workflow_id = $1",
+          [id],
+        )
+      ).rows[0].year;
+    try {
+      // Locks the row, which the engines skip.
+      await client.query("begin");
+      await client.query(
+        "update app_private.workflow_triggers set next_run_at = null where workflow_id = $1",
+        [id],
+      );
+      await compute("15 9 * * *");
+      expect(await nextYear()).toBeNull();
+      await compute("45 9 * * *");
+      expect(await nextYear()).toBe(2100);
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
+  });
 
   test("the next time is in the zone of the expression, of the project or of the organization", async () => {
     await world.owner.query("update app_public.projects set time_zone = 'America/Toronto' where id = $1", [

@@ -299,6 +299,8 @@ begin
     from jsonb_array_elements(starts) s
     join app_public.events e on e.id = (s ->> 'eventId')::uuid and e.sequence <= reached
     join app_public.workflows w on w.id = (s ->> 'workflowId')::uuid and w.status = 'ENABLED' and w.deleted_at is null
+    -- Its trigger may have changed since these were read.
+    join app_private.workflow_triggers t on t.workflow_id = w.id and t.from_sequence < e.sequence
     group by w.id, 2 order by w.id, 2
   loop
     begin
@@ -327,23 +329,31 @@ $$;
 comment on function app_private.release_stream(uuid, int) is 'Releases the stream that a worker does not read.';
 
 -- The clock.
-create function app_private.due_schedules() returns table (organization_id uuid, workflow_id uuid, schedule text,
-  time_zone text, was_due_at timestamptz)
-language sql stable rows 10 security definer set search_path = pg_catalog, pg_temp as $$
+create function app_private.schedules() returns table (organization_id uuid, workflow_id uuid, schedule text,
+  time_zone text, due_at timestamptz)
+language sql stable rows 10 as $$
   select w.organization_id, w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone,
     o.time_zone), t.next_run_at
   from app_private.workflow_triggers t
   join app_public.workflows w on w.id = t.workflow_id and w.trigger_type = 'SCHEDULE'
   join app_public.organizations o on o.id = w.organization_id
   left join app_public.projects p on p.id = w.project_id
-  where t.next_run_at is null or t.next_run_at <= now()
-  order by t.next_run_at nulls first limit 100
+$$;
+comment on function app_private.schedules() is
+  'The lines of the clock that workflows follow, and when they are due next; null: not known yet.';
+
+create function app_private.due_schedules() returns table (organization_id uuid, workflow_id uuid, schedule text,
+  time_zone text, was_due_at timestamptz)
+language sql stable rows 10 security definer set search_path = pg_catalog, pg_temp as $$
+  select s.* from app_private.schedules() s
+  where s.due_at is null or s.due_at <= now()
+  order by s.due_at nulls first limit 100
 $$;
 comment on function app_private.due_schedules() is
   'The workflows whose line is due, or of which nobody has found out when it is.';
 
-create function app_private.run_schedule(workflow_id uuid, next_run_at timestamptz,
-  was_due_at timestamptz) returns void
+create function app_private.run_schedule(workflow_id uuid, next_run_at timestamptz, was_due_at timestamptz,
+  schedule text default null, time_zone text default null) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   workflow app_public.workflows;
@@ -351,12 +361,19 @@ declare
   run uuid;
   fault text;
 begin
-  select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
   select t.next_run_at is not null into is_due from app_private.workflow_triggers t
-    where t.workflow_id = workflow.id and t.next_run_at is not distinct from was_due_at for no key update skip locked;
+    where t.workflow_id = run_schedule.workflow_id and t.next_run_at is not distinct from was_due_at
+    for no key update skip locked;
   if not found then
     return; -- another process has it
   end if;
+  -- Workers of former releases do not say which line they have read.
+  if run_schedule.schedule is not null and not exists (
+    select from app_private.schedules() s where s.workflow_id = run_schedule.workflow_id
+      and s.schedule = run_schedule.schedule and s.time_zone is not distinct from run_schedule.time_zone) then
+    return; -- the line was changed meanwhile, and is read again
+  end if;
+  select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
   if run_schedule.next_run_at is null then
     perform app_private.note_trigger_error(workflow.id,
       'The line of the clock, or its time zone, cannot be read any more.');
@@ -383,7 +400,7 @@ begin
     perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
   end;
 end $$;
-comment on function app_private.run_schedule(uuid, timestamptz, timestamptz) is
+comment on function app_private.run_schedule(uuid, timestamptz, timestamptz, text, text) is
   'Selects the subjects of a line that is due, and says when it is due next; once for each time at which it was due.';
 
 create function app_private.claim_run(batch int, holder int, lease interval, except_of uuid[])
