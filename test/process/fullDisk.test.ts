@@ -62,6 +62,15 @@ afterAll(async () => {
 const outcomesOf = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
 const refused = (outcomes: Record<string, number>) =>
   Object.keys(outcomes).some((said) => said.includes("UNAVAILABLE"));
+/** Plays a failure; if it does not end well, the logs of the service and its database say why. */
+const playLogged = async (fault: Fault) => {
+  try {
+    return await play(played, fault);
+  } catch (cause) {
+    const log = await readFile(join(disk!.path, "postgres.log"), "utf8");
+    throw new Error(`${service.log().slice(-4_000)}\n${log.slice(-4_000)}`, { cause });
+  }
+};
 const fill = async () => {
   // The WAL has room in a segment of its own; the data files have none.
   await owner.query("checkpoint");
@@ -78,7 +87,7 @@ test("the data folder is full: reads succeed, changes are refused until there is
     lastsMs: 1_000,
     seen: ({ writers }) => refused(writers),
   };
-  const { readers, writers, red, lost } = await play(played, full);
+  const { readers, writers, red, lost } = await playLogged(full);
   expect(outcomesOf(readers)).toEqual(["200"]);
   expect(
     outcomesOf(writers).filter((said) => !["200", "200 UNAVAILABLE, Retry-After: 15"].includes(said)),
@@ -112,7 +121,7 @@ test("a full disk of the write-ahead log stops the server, which restarts when t
     lastsMs: 1_000,
     seen: ({ readers, writers, red }) => refused(readers) && refused(writers) && red.includes("writes"),
   };
-  const { readers, writers, red, lost } = await play(played, full);
+  const { readers, writers, red, lost } = await playLogged(full);
   expect(
     [...outcomesOf(readers), ...outcomesOf(writers)].filter(
       (said) => said !== "200" && !/UNAVAILABLE, Retry-After: /.test(said),

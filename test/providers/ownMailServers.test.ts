@@ -40,20 +40,18 @@ async function startServer(answer: (socket: Socket) => void) {
 }
 
 test("a server that answers a byte at a time is given up after a while", async () => {
-  let written = 0;
+  let connected = 0;
   await using server = await startServer((socket) => {
+    connected += 1;
     socket.write("250-mail.example");
-    const trickle = setInterval(() => {
-      socket.write("x");
-      written += 1;
-    }, 10);
+    const trickle = setInterval(() => socket.write("x"), 10);
     socket.once("close", () => clearInterval(trickle));
   });
   const start = performance.now();
   expect(await server.failure(500)).toMatchObject({ name: "ConnectionFailed", retryable: true });
-  // No earlier, although there was an answer. On a busy machine, it is of few bytes.
+  // No earlier, although there was an answer. How much of it depends on how busy the machine is.
   expect(performance.now() - start).toBeGreaterThan(490);
-  expect(written).toBeGreaterThan(0);
+  expect(connected).toBe(1);
 });
 
 test.each([
