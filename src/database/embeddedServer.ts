@@ -100,6 +100,12 @@ export const fastSettings = {
 };
 
 /**
+ * A server that is restarted by keepRunning does not restart itself after a crash: if its disk is full then, its startup
+ * process fails, and PostgreSQL 18 goes on without one, never accepts connections, and never ends.
+ */
+const keptSettings = { restart_after_crash: "off" };
+
+/**
  * Creates (once) and starts the bundled PostgreSQL 18 below `dataDir`, reachable only on the loopback interface with
  * a random password.
  * @throws Error with a message for the user if the folder is in use or inaccessible, or programs are missing.
@@ -145,6 +151,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
       settings: {
         ...embeddedSettings,
         ...(fast && fastSettings),
+        ...(againForMs !== undefined && keptSettings),
         ...(series && archiveSettings(series, archive.timeoutSeconds)),
       },
       ...(!fast && { nice: NICE }),
