@@ -101,7 +101,7 @@ export const fastSettings = {
 
 /**
  * A server that is restarted by keepRunning does not restart itself after a crash: if its disk is full then, its startup
- * process fails, and PostgreSQL 18 goes on without one, never accepts connections, and never ends.
+ * process fails, and PostgreSQL 18 continues without one, accepts no connections, and never ends.
  */
 const keptSettings = { restart_after_crash: "off" };
 

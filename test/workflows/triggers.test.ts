@@ -393,7 +393,7 @@ describe("the clock", () => {
     const trigger = { type: "SCHEDULE", schedule: "45 9 * * *", timeZone: "Europe/Paris" };
     const id = await enabled(trigger);
     const client = await world.owner.connect();
-    const compute = (schedule: string) =>
+    const noteNext = (schedule: string) =>
       client.query("select app_private.run_schedule($1, '2100-01-01', null, $2, $3)", [
         id,
         schedule,
@@ -413,9 +413,9 @@ describe("the clock", () => {
         "update app_private.workflow_triggers set next_run_at = null where workflow_id = $1",
         [id],
       );
-      await compute("15 9 * * *");
+      await noteNext("15 9 * * *");
       expect(await nextYear()).toBeNull();
-      await compute("45 9 * * *");
+      await noteNext("45 9 * * *");
       expect(await nextYear()).toBe(2100);
     } finally {
       await client.query("rollback");
