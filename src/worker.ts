@@ -101,7 +101,7 @@ class JobWorker implements Worker {
   readonly #pool: RunnerPool;
   readonly #stopping = new AbortController();
   readonly #due: ReturnType<typeof coalesceCalls>;
-  #fetches = new JobFetches();
+  readonly #fetches = new JobFetches();
   #duePoll: NodeJS.Timeout | undefined;
   #workerPool: WorkerPool | undefined;
   #runner: Runner | undefined;
@@ -174,7 +174,6 @@ class JobWorker implements Worker {
       { event: "worker.fetch_failed", err: failure },
       "Jobs are due and cannot be fetched although the database answers; replacing the job runner.",
     );
-    this.#fetches.reset();
     // Its end is awaited, and reported, by #runOne.
     void this.#runner?.stop().catch(() => {});
   }
@@ -209,7 +208,6 @@ class JobWorker implements Worker {
     const events: WorkerEvents = new EventEmitter();
     const shares = new JobShares(concurrency);
     shares.listen(events);
-    this.#fetches = new JobFetches();
     this.#fetches.listen(events);
     events.on("pool:create", ({ workerPool }) => {
       this.#workerPool = workerPool;

@@ -14,8 +14,9 @@ export class JobFetches {
   #failure: Error | undefined;
   #intervals = 0;
 
-  /** Follows the fetches of a job runner. */
+  /** Follows the fetches of a job runner, after those of the previous one. */
   listen(events: WorkerEvents): void {
+    this.reset();
     const succeeded = () => this.reset();
     events.on("job:start", succeeded);
     events.on("worker:getJob:empty", succeeded);

@@ -185,12 +185,15 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
     async stop() {
       agent.destroy();
       await serving.stop();
-      const misplaced = await laterCreations(owner);
-      await owner.end();
-      if (!from) await database.drop();
-      await rm(dataDir, { recursive: true, force: true });
-      if (misplaced.length > 0)
-        throw new Error(`Events name records before their creation: ${JSON.stringify(misplaced)}`);
+      try {
+        const misplaced = await laterCreations(owner);
+        if (misplaced.length > 0)
+          throw new Error(`Events name records before their creation: ${JSON.stringify(misplaced)}`);
+      } finally {
+        await owner.end();
+        if (!from) await database.drop();
+        await rm(dataDir, { recursive: true, force: true });
+      }
     },
   };
 }

@@ -389,7 +389,7 @@ describe("the clock", () => {
       )
     ).nextRunAt as string;
 
-  test("a line that is changed while its next time is computed is read again", async () => {
+  test("a schedule that is changed while its next time is computed is read again", async () => {
     const trigger = { type: "SCHEDULE", schedule: "45 9 * * *", timeZone: "Europe/Paris" };
     const id = await enabled(trigger);
     const client = await world.owner.connect();

@@ -340,7 +340,7 @@ language sql stable rows 10 as $$
   left join app_public.projects p on p.id = w.project_id
 $$;
 comment on function app_private.schedules() is
-  'The lines of the clock that workflows follow, and when they are due next; null: not known yet.';
+  'The schedules of workflows, and when they are due next; null: not known yet.';
 
 create function app_private.due_schedules() returns table (organization_id uuid, workflow_id uuid, schedule text,
   time_zone text, was_due_at timestamptz)
@@ -367,11 +367,11 @@ begin
   if not found then
     return; -- another process has it
   end if;
-  -- Workers of former releases do not say which line they have read.
+  -- Workers of former releases do not say which schedule they have read.
   if run_schedule.schedule is not null and not exists (
     select from app_private.schedules() s where s.workflow_id = run_schedule.workflow_id
       and s.schedule = run_schedule.schedule and s.time_zone is not distinct from run_schedule.time_zone) then
-    return; -- the line was changed meanwhile, and is read again
+    return; -- the schedule was changed meanwhile, and is read again
   end if;
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
   if run_schedule.next_run_at is null then
